@@ -44,9 +44,7 @@ namespace {
 using namespace hone;
 using namespace hone::tuner;
 
-constexpr std::size_t screened = 3;   // samples of a screening, which a recording begins with
-constexpr std::size_t heat_end = 13;  // then those of its heat
-constexpr double short_us = 20;       // above it power may limit the clock
+constexpr double short_us = 20;                                 // above it power may limit the clock
 constexpr std::size_t longest_bundle = std::size_t{256} << 20;  // bytes
 
 /// A recorded candidate as the noise needs it, and its judge.
@@ -65,15 +63,29 @@ std::vector<double> part(const std::vector<double>& us, std::size_t begin, std::
 /// A median of ratios; 1 where there are none.
 double typical(const std::vector<double>& ratios) { return ratios.empty() ? 1 : median(ratios); }
 
+/// How many samples of a problem's candidates are those of a screening, which a recording begins with, and
+/// where those of its heat end.
+struct Stages {
+    std::size_t screened = 3;
+    std::size_t heat_end = 13;
+};
+
+/// Where a replay takes over a millisecond it is screened once, and five rounds are a heat.
+Stages stages_of(const RecordedProblem& problem) {
+    const auto is_screened_once = [](const auto& named) { return named.second.us.size() == 1; };
+    return std::ranges::any_of(problem.candidates, is_screened_once) ? Stages{1, 6} : Stages{};
+}
+
 /// Whoever was screened alone is brought to the heat's clock, and so is what a final adds.
 Truths truths_of(const RecordedProblem& problem) {
+    const auto [screened, heat_end] = stages_of(problem);
     std::vector<double> heat_over_screening;
     std::vector<double> final_over_heat;
     for (const auto& [_, candidate] : problem.candidates) {
         if (candidate.us.size() < heat_end) continue;
         const double heat = median(part(candidate.us, screened, heat_end));
         heat_over_screening.push_back(heat / median(part(candidate.us, 0, screened)));
-        if (candidate.us.size() >= heat_end + screened)
+        if (candidate.us.size() >= heat_end + 3)
             final_over_heat.push_back(median(part(candidate.us, heat_end, candidate.us.size())) / heat);
     }
     const double clock = typical(heat_over_screening);
@@ -100,6 +112,7 @@ using Moves = std::map<std::pair<std::string, bool>, std::vector<double>>;
 Moves moves_of(const Recording& recording) {
     Moves moves;
     for (const auto& [text, problem] : recording.problems) {
+        const auto [screened, heat_end] = stages_of(problem);
         std::vector<double> changes;
         double fastest = std::numeric_limits<double>::infinity();
         for (const auto& [_, candidate] : problem.candidates) {

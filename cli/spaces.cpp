@@ -95,9 +95,31 @@ Json fields_json(const Family& family) {
     return fields;
 }
 
-/// What measurements add to the time that is predicted for candidates with a value.
-double percent(const Correction& correction, std::size_t tunable, std::int64_t value) {
-    return 100 * (correction.factor(tunable, value) - 1);
+/// What measurements add to the time that is predicted for candidates with each value of a tunable, in
+/// percent; where it is read with another one, of those that have `given` of that.
+std::vector<double> percents(const Correction& correction, const Variant& variant, std::size_t tunable,
+                             std::int64_t given) {
+    std::vector<double> all;
+    for (const std::int64_t value : variant.tunables[tunable].values.span())
+        all.push_back(100 * (correction.factor(tunable, value, given) - 1));
+    return all;
+}
+
+/// The values of the tunable that one is read with; 0 alone where there is none.
+std::vector<std::int64_t> given_values(const Variant& variant, std::size_t tunable) {
+    const auto found =
+        std::ranges::find(variant.tunables, variant.tunables[tunable].read_with, &Tunable::name);
+    if (found == variant.tunables.end()) return {0};
+    return {found->values.span().begin(), found->values.span().end()};
+}
+
+/// A list beside the values; where the tunable is read with another one, such a list by value of that.
+Json percents_json(const Correction& correction, const Variant& variant, std::size_t tunable) {
+    if (variant.tunables[tunable].read_with.empty()) return percents(correction, variant, tunable, 0);
+    Json json = Json::object();
+    for (const std::int64_t given : given_values(variant, tunable))
+        json[std::to_string(given)] = percents(correction, variant, tunable, given);
+    return json;
 }
 
 Json variant_json(const Variant& variant, const SpaceCount& count, const Correction& correction) {
@@ -114,12 +136,11 @@ Json variant_json(const Variant& variant, const SpaceCount& count, const Correct
     for (std::size_t i = 0; i < variant.tunables.size(); ++i) {
         const Tunable& tunable = variant.tunables[i];
         const auto values = tunable.values.span();
-        Json correction_percent = Json::array();
-        for (const std::int64_t value : values) correction_percent.push_back(percent(correction, i, value));
         json["tunables"].push_back({{"name", tunable.name},
                                     {"meaning", tunable.meaning},
                                     {"values", std::vector<std::int64_t>(values.begin(), values.end())},
-                                    {"correction_percent", std::move(correction_percent)}});
+                                    {"read_with", tunable.read_with},
+                                    {"correction_percent", percents_json(correction, variant, i)}});
     }
     for (std::size_t i = 0; i < variant.constraints.size(); ++i) {
         json["constraints"].push_back({{"reason", variant.constraints[i].reason},
@@ -145,14 +166,21 @@ std::string variant_text(const Variant& variant, const SpaceCount& count, const 
     return text + "\n";
 }
 
-/// One line a tunable: "threads: 64 -4.2 %, 128 -4.4 %".
+/// One line a tunable, "threads: 64 -4.2 %, 128 -4.4 %", or a line for each value of the one that it is read
+/// with, "tile_n (swapped=1): 8 -3.0 %".
 std::string correction_text(const Variant& variant, const Correction& correction) {
     std::string text = "      measured, on the predicted time:\n";
     for (std::size_t i = 0; i < variant.tunables.size(); ++i) {
-        std::vector<std::string> values;
-        for (const std::int64_t value : variant.tunables[i].values.span())
-            values.push_back(fmt::format("{} {:+.1f} %", value, percent(correction, i, value)));
-        text += fmt::format("        {}: {}\n", variant.tunables[i].name, fmt::join(values, ", "));
+        const Tunable& tunable = variant.tunables[i];
+        for (const std::int64_t given : given_values(variant, i)) {
+            const std::vector<double> added = percents(correction, variant, i, given);
+            std::vector<std::string> values;
+            for (std::size_t k = 0; k < added.size(); ++k)
+                values.push_back(fmt::format("{} {:+.1f} %", tunable.values.span()[k], added[k]));
+            const std::string beside =
+                tunable.read_with.empty() ? "" : fmt::format(" ({}={})", tunable.read_with, given);
+            text += fmt::format("        {}{}: {}\n", tunable.name, beside, fmt::join(values, ", "));
+        }
     }
     return text + "\n";
 }

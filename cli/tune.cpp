@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -116,6 +117,10 @@ std::string first_line(const std::string& text) {
     return line;
 }
 
+/// Compiling the best of a model's predictions takes minutes, and a GPU says more: who wants it done here
+/// asks for --offline, a higher effort or more time.
+constexpr std::chrono::seconds compiling_unasked{10};
+
 /// No GPU: said first, then recordings where there are some, predictions for the rest.
 std::vector<TuneRun> run_without_gpu(const Workload& workload, const Gpus& gpus, const TuneContext& context) {
     context.console.note(fmt::format(
@@ -124,7 +129,15 @@ std::vector<TuneRun> run_without_gpu(const Workload& workload, const Gpus& gpus,
     Workload left;
     std::vector<TuneRun> runs = run_recorded(workload, context, left);
     if (left.problems.empty() || context.stop) return runs;
-    for (TuneRun& run : run_offline(left, context)) runs.push_back(std::move(run));
+    const tuner::TuneOptions options = context.options.tune_options();
+    const bool asked = options.budget || options.effort != tuner::Effort::quick;
+    for (TuneRun& run : run_offline(left, context, asked ? std::nullopt : std::optional(compiling_unasked))) {
+        if (run.result.stopped == StopReason::answered)
+            context.console.note(fmt::format(
+                "not all problems were reached within {} s of compiling; --offline compiles for all of them",
+                compiling_unasked.count()));
+        runs.push_back(std::move(run));
+    }
     return runs;
 }
 

@@ -12,14 +12,12 @@
 #include "cli/command.h"
 #include "cli/progress.h"
 #include "cli/stored.h"
-#include "runtime/compile/compiler_count.h"
-#include "tuner/compile/compile_slots.h"
 #include "tuner/compile/no_images.h"
 #include "tuner/data_files.h"
 #include "tuner/measure/gpu_session.h"
 #include "tuner/measure/offline_measurer.h"
 #include "tuner/measure/recorded.h"
-#include "tuner/models/shards.h"
+#include "tuner/search/shared_work.h"
 
 namespace hone::cli {
 namespace {
@@ -68,40 +66,23 @@ class SharedProgress {
     std::vector<tuner::Progress> latest_;
 };
 
-/// A share for each hand that gets one.
-std::vector<Workload> deal(const Workload& workload, std::size_t hands) {
-    std::vector<Workload> shares = tuner::shards_of(workload, hands);
-    std::erase_if(shares, [](const Workload& share) { return share.problems.empty(); });
-    return shares;
-}
-
-/// Compilers that GPUs which are tuned side by side have together. Each pool has processes for twice its
-/// share, so that a GPU with many images to compile may use what another one leaves.
-struct SharedCompilers {
-    int of_each_pool;
-    tuner::CompileSlots slots;
-
-    SharedCompilers(int all, std::size_t pools)
-        : of_each_pool(std::clamp(2 * all / static_cast<int>(pools), 1, all)), slots(all) {}
-};
-
-TuneRun run_on_gpu(const Workload& workload, const tuner::DeviceInfo& device, SharedCompilers& compilers,
-                   const TuneContext& context, const tuner::ProgressSink& progress) {
+TuneRun run_on_gpu(tuner::SharedWork& work, std::size_t hand, const tuner::DeviceInfo& device,
+                   tuner::CompilePool& pool, const TuneContext& context,
+                   const tuner::ProgressSink& progress) {
     TuneRun run{.device = device, .source = fmt::format("measured on GPU {}", device.ordinal), .result = {}};
     const std::optional<tuner::TuneOptions> options = context.options_now();
     if (!options) {
+        [[maybe_unused]] const bool others_go_on = work.agenda.leave(hand);
         run.result.stopped = tuner::StopReason::budget;
         return run;
     }
     cache::Cache cache = open_user_cache();
-    tuner::GpuSession session = tuner::open_gpu(
-        cache, device, {},
-        {.arch = {}, .nvrtc = {}, .workers = compilers.of_each_pool, .slots = &compilers.slots});
+    tuner::SharedGpuSession session = tuner::open_gpu(pool, device);
     std::optional<tuner::RecordingMeasurer> recording;
     if (!context.options.record_file.empty())
         recording.emplace(*session.measurer, context.options.record_file);
     tuner::Measurer& measurer = recording ? static_cast<tuner::Measurer&>(*recording) : *session.measurer;
-    run.result = tuner::tune(workload, *options, measurer, *session.images, cache, progress, context.stop);
+    run.result = tuner::tune(work, hand, *options, measurer, *session.images, cache, progress, context.stop);
     return run;
 }
 
@@ -121,45 +102,60 @@ Workload take_recorded(const tuner::Recording& recording, Workload& left) {
 
 /// One run on this thread, on a measurer that is no GPU.
 TuneRun run_alone(const Workload& workload, std::string source, tuner::Measurer& measurer,
-                  tuner::ImageSource& images, cache::Cache& cache, const TuneContext& context) {
+                  tuner::ImageSource& images, cache::Cache& cache, const TuneContext& context,
+                  std::optional<std::chrono::milliseconds> after_answers = {}) {
     TuneRun run{.device = measurer.device(), .source = std::move(source), .result = {}};
     run.device.ordinal = -1;
     run.is_predicted = measurer.provenance() == cache::Provenance::predicted;
-    const std::optional<tuner::TuneOptions> options = context.options_now();
+    std::optional<tuner::TuneOptions> options = context.options_now();
     if (!options) {
         run.result.stopped = tuner::StopReason::budget;
         return run;
     }
+    options->after_answers = after_answers;
     SharedProgress progress(context.console, 1);
     run.result = tuner::tune(workload, *options, measurer, images, cache, progress.sink(0), context.stop);
     progress.finish();
     return run;
 }
 
-/// All GPUs of one kind. A thread's exception ends the others at their next problem's end and is thrown here.
-std::vector<TuneRun> run_on_kind(const Workload& workload, const std::vector<tuner::DeviceInfo>& devices,
+/// Which GPUs were given up, why, and that nothing is missing for it.
+void say_lost(const std::vector<TuneRun>& runs, const Console& console) {
+    for (const TuneRun& run : runs) {
+        if (run.result.lost.empty()) continue;
+        console.note(fmt::format("GPU {} was given up, and others did the rest of its problems: {}",
+                                 run.device.ordinal, run.result.lost));
+    }
+}
+
+/// All GPUs of one kind. What one that fails leaves the others do; the last one's exception is thrown here.
+std::vector<TuneRun> run_on_kind(const Workload& workload, std::vector<tuner::DeviceInfo> devices,
                                  const TuneContext& context) {
-    const std::vector<Workload> shares = deal(workload, devices.size());
-    SharedProgress progress(context.console, shares.size());
-    SharedCompilers compilers(runtime::compiler_count(), shares.size());
-    std::vector<TuneRun> runs(shares.size());
-    std::vector<std::exception_ptr> failures(shares.size());
-    const auto work = [&](std::size_t i) {
+    cache::Cache cache = open_user_cache();
+    tuner::CompilePool pool(cache, tuner::pool_for(devices.front()));
+    tuner::SharedWork work(workload, devices.size(), devices.front().traits);
+    SharedProgress progress(context.console, work.hands());
+    std::vector<TuneRun> runs(work.hands());
+    std::vector<std::exception_ptr> failures(work.hands());
+    const auto run_hand = [&](std::size_t i) {
+        devices[i].toolchain.nvrtc = devices.front().toolchain.nvrtc;
         try {
-            runs[i] = run_on_gpu(shares[i], devices[i], compilers, context, progress.sink(i));
+            runs[i] = run_on_gpu(work, i, devices[i], pool, context, progress.sink(i));
         } catch (...) {
             failures[i] = std::current_exception();
+            [[maybe_unused]] const bool others_go_on = work.agenda.leave(i);
         }
     };
     {
         std::vector<std::jthread> threads;
-        for (std::size_t i = 1; i < shares.size(); ++i) threads.emplace_back(work, i);
-        work(0);
+        for (std::size_t i = 1; i < work.hands(); ++i) threads.emplace_back(run_hand, i);
+        run_hand(0);
     }
     progress.finish();
     for (const std::exception_ptr& failure : failures) {
         if (failure) std::rethrow_exception(failure);
     }
+    say_lost(runs, context.console);
     return runs;
 }
 
@@ -209,7 +205,8 @@ std::vector<TuneRun> run_recorded(const Workload& workload, const TuneContext& c
     return runs;
 }
 
-std::vector<TuneRun> run_offline(const Workload& workload, const TuneContext& context) {
+std::vector<TuneRun> run_offline(const Workload& workload, const TuneContext& context,
+                                 std::optional<std::chrono::milliseconds> most) {
     const CompilerInfo compiler = find_compiler();
     if (compiler.nvrtc == nullptr) {
         throw Failure(ExitCode::no_gpu,
@@ -220,7 +217,8 @@ std::vector<TuneRun> run_offline(const Workload& workload, const TuneContext& co
     tuner::OfflineMeasurer measurer(arch, compiler.version);
     cache::Cache cache = open_user_cache();
     tuner::CompilePool images(cache, {.arch = arch, .nvrtc = compiler.version});
-    return {run_alone(workload, "predicted for " + context.options.arch, measurer, images, cache, context)};
+    return {
+        run_alone(workload, "predicted for " + context.options.arch, measurer, images, cache, context, most)};
 }
 
 }  // namespace hone::cli

@@ -44,7 +44,9 @@ struct TuneContext {
 [[nodiscard]] std::vector<TuneRun> run_recorded(const tuner::Workload& workload, const TuneContext& context,
                                                 tuner::Workload& left);
 
-/// Compiles with NVRTC, prunes by image and ranks with the cost model. Throws LibraryError without NVRTC.
-[[nodiscard]] std::vector<TuneRun> run_offline(const tuner::Workload& workload, const TuneContext& context);
+/// Predicts, then compiles with NVRTC what may win, to prune by image, for so long at most. Throws
+/// LibraryError without NVRTC.
+[[nodiscard]] std::vector<TuneRun> run_offline(const tuner::Workload& workload, const TuneContext& context,
+                                               std::optional<std::chrono::milliseconds> most = {});
 
 }  // namespace hone::cli

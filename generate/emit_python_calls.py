@@ -175,7 +175,8 @@ def _keyword(call: Call, text: str) -> str:
     if default:
         return f"{name}: float = {default}"
     real = any(argument.name == name and argument.kind == "float" for argument in call.arguments)
-    kind = "Optional[int]" if name in call.sizes else "Optional[float]" if real else "Optional[Array]"
+    whole = name in call.sizes or any(argument.name == name and argument.kind == "int64" for argument in call.arguments)
+    kind = "Optional[int]" if whole else "Optional[float]" if real else "Optional[Array]"
     return f"{name}: {kind} = None"
 
 

@@ -142,8 +142,8 @@ def ramp(step=1.0, first=0.0) -> Fill:
     return Fill("ramp", step, first)
 
 
-def uneven_ramp(step=1.0) -> Fill:
-    return Fill("uneven_ramp", step, 0.0)
+def uneven_ramp(step=1.0, together=1.0) -> Fill:
+    return Fill("uneven_ramp", step, together)
 
 
 def permutation(scale=1.0, first=0.0) -> Fill:

@@ -16,6 +16,12 @@ std::size_t index_of(const Variant& variant, std::string_view tunable) {
     return static_cast<std::size_t>(found - variant.tunables.begin());
 }
 
+/// Index of the tunable that this one is read with.
+std::optional<std::size_t> partner_of(const Variant& variant, std::size_t tunable) {
+    const std::string_view name = variant.tunables[tunable].read_with;
+    return name.empty() ? std::nullopt : std::optional(index_of(variant, name));
+}
+
 double log_factor(const Coefficient& coefficient,
                   const std::array<double, calibration_knots.size()>& shares) {
     double sum = 0;
@@ -51,8 +57,11 @@ Correction::Correction(const Problem& problem, const Variant& variant, const Dev
         if (coefficient.tunable.empty()) {
             log_factor_ += log_factor(coefficient, shares);
         } else {
-            terms_.push_back({.tunable = index_of(variant, coefficient.tunable),
+            const std::size_t tunable = index_of(variant, coefficient.tunable);
+            terms_.push_back({.tunable = tunable,
                               .value = coefficient.value,
+                              .read_with = partner_of(variant, tunable),
+                              .given = coefficient.given,
                               .log_factor = log_factor(coefficient, shares)});
         }
     }
@@ -61,14 +70,16 @@ Correction::Correction(const Problem& problem, const Variant& variant, const Dev
 double Correction::factor(const Config& config) const {
     double sum = log_factor_;
     for (const Term& term : terms_) {
-        if (config[term.tunable] == term.value) sum += term.log_factor;
+        const bool is_meant = !term.read_with || config[*term.read_with] == term.given;
+        if (is_meant && config[term.tunable] == term.value) sum += term.log_factor;
     }
     return std::exp(sum);
 }
 
-double Correction::factor(std::size_t tunable, std::int64_t value) const {
+double Correction::factor(std::size_t tunable, std::int64_t value, std::int64_t given) const {
     for (const Term& term : terms_) {
-        if (term.tunable == tunable && term.value == value) return std::exp(term.log_factor);
+        const bool is_meant = !term.read_with || term.given == given;
+        if (is_meant && term.tunable == tunable && term.value == value) return std::exp(term.log_factor);
     }
     return 1;
 }

@@ -31,6 +31,9 @@ struct Tunable {
     /// Not 0: whether launches are programmatic. Where the architecture has such launches, the value 0 is
     /// launched from the image of this one: its waits end at once there.
     std::int64_t image_of_plain_launch = 0;
+    /// Not empty: another tunable of the variant that decides what this one's values mean. Measurements speak
+    /// of each value beside each of the other's (calibration.h).
+    std::string_view read_with;
 };
 
 struct Config {

@@ -45,7 +45,9 @@ enum class Fill : std::uint8_t {
     constant,     ///< every element is fill_offset
     ramp,         ///< element i is fill_offset + i * fill_scale; exact up to 2^24, as the next
     permutation,  ///< 0 to elements - 1 shuffled, times fill_scale, plus fill_offset
-    uneven_ramp,  ///< a ramp from 0 whose steps are drawn: like sums of so many rows, each put at random
+    /// A ramp from 0 whose steps are drawn: like sums of fill_scale rows, each put at random, fill_offset of
+    /// them at a time into different places.
+    uneven_ramp,
 };
 
 /// Bytes. What cudaMalloc and every framework's allocator give.

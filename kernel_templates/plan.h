@@ -166,6 +166,11 @@ class Slots {
 
 struct Plan {
     int launch_count = 0;
+    int first_launch = 0;  ///< those before it are left out
+    /// Its first launch and that of another plan, of which this is said too, may run at the same time: the
+    /// one in front leaves multiprocessors to the other when it is planned for fewer, and the other starts
+    /// early and ends last where the call says that it stands behind it.
+    bool runs_beside = false;
     Slots<Launch, max_launches> launches;
     int tensor_map_count = 0;
     Slots<TensorMap, max_tensor_maps> tensor_maps;

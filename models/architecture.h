@@ -130,6 +130,9 @@ enum class Routing : std::uint8_t {
 
 /// Without `number` there are none.
 struct Experts {
+    /// Activation::swiglu_oai's.
+    static constexpr double known_limit = 7;
+
     SizeKey number{{}, Otherwise::none};
     SizeKey per_token{{"num_experts_per_tok"}, Otherwise::none};
     Spellings width;                ///< of one; none: intermediate_size
@@ -141,6 +144,9 @@ struct Experts {
     bool router_bias = false;
     Routing routing = Routing::other;
     FlagKey renormalize = never;  ///< with Routing::softmax: weights are divided by their sum
+    std::string_view activation;  ///< of experts alone; none: the model's
+    NumberKey limit;              ///< at which that activation cuts its gate; it is `known_limit`
+    bool bias = false;            ///< gate, up and down have one
     bool own_network = false;  ///< an expert computes something else than a gated feed-forward network does
     Spread layers;
     Spellings dense_first;  ///< so many layers without experts come first

@@ -116,6 +116,8 @@ struct Model {
     bool shared_gate = false;            ///< whose result a gate of one row scales
     bool softmax_routing = false;        ///< a token's experts are the largest of a softmax over all of them
     bool renormalized_routing = false;   ///< with softmax_routing: their weights are divided by their sum
+    std::string expert_activation;       ///< empty: that of other networks
+    bool expert_bias = false;            ///< products of experts have biases
     bool own_expert_network = false;     ///< experts are no gated networks, or scale what they are given
     std::optional<LatentSizes> latent;   ///< with latent_attention: its products
     std::vector<std::string> warnings;   ///< keys that are not read, and other doubts, a sentence each

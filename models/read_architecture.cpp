@@ -172,7 +172,11 @@ class Reader {
         model_.softmax_routing = experts.routing != Routing::other;
         model_.renormalized_routing =
             experts.routing == Routing::softmax_of_chosen || holds(experts.renormalize, keys_);
-        model_.own_expert_network = experts.own_network;
+        model_.expert_activation = experts.activation;
+        model_.expert_bias = experts.bias;
+        model_.own_expert_network =
+            experts.own_network ||
+            (!experts.limit.keys.empty() && number_at(experts.limit, keys_) != Experts::known_limit);
         model_.expert_width =
             experts.width.empty() ? model_.intermediate_size : keys_.needed_size(experts.width);
         if (!experts.dense_width.empty()) model_.intermediate_size = keys_.needed_size(experts.dense_width);

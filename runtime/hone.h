@@ -229,8 +229,9 @@ HONE_API const char* hone_schema(const char* name);
  * One operator serves prefill and decode: calls of up to 16 queries a sequence (not packed) take kernels that
  * read a KV cache at the speed of memory, others those of prefill, which read codes of fp8, too. Packed
  * queries over a paged cache are chunks of prompts, prompts behind a cached prefix and single tokens in one
- * call, which enqueues kernels of both kinds where it may have single tokens: of each only what is its own is
- * read. Lengths, starts and page tables are on the device: a captured graph may be replayed with others. */
+ * call, which enqueues kernels of both kinds, beside each other, where it may have single tokens: of each
+ * only what is its own is read. Lengths, starts and page tables are on the device: a captured graph may be
+ * replayed with others. */
 typedef struct hone_attention {
     uint32_t struct_size;
     int32_t dtype;      /* hone_dtype: element type of q and out, and of k and v */
@@ -311,11 +312,14 @@ typedef struct hone_attention_args {
     int64_t kv_tokens;         /* the same of k and v, from 1; unused when they are paged */
     /* [heads]; natural logits, not scaled nor capped; needed when the operator has sinks */
     const float* sinks;
+    /* sequences of more than one query, where queries are packed over pages and the host knows that so many
+     * stand behind all others, which have one or none; 0: not known, q_starts tells */
+    int64_t prompts;
 } hone_attention_args;
 #define HONE_ATTENTION_ARGS_INIT                                                                          \
     {                                                                                                     \
         sizeof(hone_attention_args), 0.0f, 0.0f, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
-            NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL                        \
+            NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0                     \
     }
 HONE_API hone_status hone_attention_args_init(hone_attention_args* args, size_t struct_size);
 

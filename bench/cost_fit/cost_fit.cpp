@@ -29,8 +29,15 @@ constexpr int knots = static_cast<int>(calibration_knots.size());
 
 using Shares = std::array<double, calibration_knots.size()>;
 
-/// Variant, tunable (empty: the variant as a whole) and value.
-using Term = std::tuple<const Variant*, std::string_view, std::int64_t>;
+/// Variant, tunable (empty: the variant as a whole), its value, and that of the tunable that it is read with.
+using Term = std::tuple<const Variant*, std::string_view, std::int64_t, std::int64_t>;
+
+/// The value of the tunable that the one with this index is read with; 0 where there is none.
+std::int64_t given_of(const Candidate& candidate, std::size_t index) {
+    const auto& tunables = candidate.variant->tunables;
+    const auto found = std::ranges::find(tunables, tunables[index].read_with, &Tunable::name);
+    return found == tunables.end() ? 0 : candidate.config[static_cast<std::size_t>(found - tunables.begin())];
+}
 
 /// The terms of a family's measured candidates; the column of a term's first knot is its number times
 /// `knots`.
@@ -47,9 +54,10 @@ class Terms {
     }
 
     [[nodiscard]] static std::vector<Term> of(const Candidate& candidate) {
-        std::vector<Term> terms{{candidate.variant, "", 0}};
+        std::vector<Term> terms{{candidate.variant, "", 0, 0}};
         for (std::size_t i = 0; i < candidate.variant->tunables.size(); ++i)
-            terms.emplace_back(candidate.variant, candidate.variant->tunables[i].name, candidate.config[i]);
+            terms.emplace_back(candidate.variant, candidate.variant->tunables[i].name, candidate.config[i],
+                               given_of(candidate, i));
         return terms;
     }
     [[nodiscard]] int column(const Term& term) const { return knots * numbers_.at(term); }
@@ -166,11 +174,12 @@ Coefficient coefficient_of(const Eigen::VectorXd& solution, int first) {
 std::vector<Coefficient> coefficients_of(const Eigen::VectorXd& solution, const Terms& terms) {
     std::vector<Coefficient> all;
     for (const auto& [term, number] : terms.numbers()) {
-        const auto& [variant, tunable, value] = term;
+        const auto& [variant, tunable, value, given] = term;
         Coefficient coefficient = coefficient_of(solution, knots * number);
         coefficient.variant = variant->name;
         coefficient.tunable = tunable;
         coefficient.value = value;
+        coefficient.given = given;
         const bool says_nothing =
             std::ranges::all_of(coefficient.per_mille, [](std::int16_t x) { return x == 0; });
         if (!says_nothing) all.push_back(coefficient);
@@ -185,7 +194,8 @@ void sort_as_declared(std::vector<Coefficient>& coefficients, const Family& fami
         const auto tunable = std::ranges::find((*variant)->tunables, coefficient.tunable, &Tunable::name);
         const bool whole = coefficient.tunable.empty();
         return std::tuple(variant - family.variants.begin(),
-                          whole ? -1 : tunable - (*variant)->tunables.begin(), coefficient.value);
+                          whole ? -1 : tunable - (*variant)->tunables.begin(), coefficient.given,
+                          coefficient.value);
     };
     std::ranges::sort(coefficients, {}, place);
 }
@@ -351,8 +361,9 @@ std::string source_of(std::span<const Coefficient> coefficients, const Family& f
         "// clang-format off\ninline constexpr Coefficient calibration[] = {{\n",
         room_of(family));
     for (const Coefficient& coefficient : coefficients) {
-        text += fmt::format("    {{\"{}\", \"{}\", {}, {{{{{}}}}}}},\n", coefficient.variant,
-                            coefficient.tunable, coefficient.value, fmt::join(coefficient.per_mille, ", "));
+        text += fmt::format("    {{\"{}\", \"{}\", {}, {{{{{}}}}}{}}},\n", coefficient.variant,
+                            coefficient.tunable, coefficient.value, fmt::join(coefficient.per_mille, ", "),
+                            coefficient.given == 0 ? "" : fmt::format(", {}", coefficient.given));
     }
     return text + fmt::format("}};\n// clang-format on\n\n}}  // namespace hone::{}\n", room_of(family));
 }

@@ -4,8 +4,8 @@
 //
 //   build/release/bench/cost_fit [--write]
 //
-// --write puts the coefficients into the tree, kernel_templates/<namespace>/calibration.h, for each family
-// that includes one.
+// --write puts the coefficients into the tree, kernel_templates/<family or namespace>/calibration.h, for each
+// family that has such a file.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -38,8 +38,12 @@ void print(const Family& family, std::span<const Case> cases, std::size_t count)
     }
 }
 
+/// Its own folder's, or where it has corrections, that of its namespace; empty where it is to have none.
 fs::path file_of(const Family& family) {
-    return fs::path(HONE_SOURCE_DIR) / "kernel_templates" / room_of(family) / "calibration.h";
+    const fs::path templates = fs::path(HONE_SOURCE_DIR) / "kernel_templates";
+    const fs::path own = templates / family.name / "calibration.h";
+    if (fs::exists(own)) return own;
+    return family.calibration.empty() ? fs::path() : templates / room_of(family) / "calibration.h";
 }
 
 void write(const Family& family, std::span<const Coefficient> coefficients) {
@@ -56,7 +60,7 @@ int run(std::span<const std::string_view> arguments) {
     for (const Family* family : families()) {
         const std::vector<Case> cases = cases_of(recordings, *family);
         for (const std::size_t count : first_predictions) print(*family, cases, count);
-        if (writes && fs::exists(file_of(*family))) write(*family, fit(cases));
+        if (writes && !cases.empty() && !file_of(*family).empty()) write(*family, fit(cases));
     }
     return 0;
 }

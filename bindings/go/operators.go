@@ -142,9 +142,9 @@ const (
 // One operator serves prefill and decode: calls of up to 16 queries a sequence (not packed) take
 // kernels that read a KV cache at the speed of memory, others those of prefill, which read codes of
 // fp8, too. Packed queries over a paged cache are chunks of prompts, prompts behind a cached prefix
-// and single tokens in one call, which enqueues kernels of both kinds where it may have single
-// tokens: of each only what is its own is read. Lengths, starts and page tables are on the device:
-// a captured graph may be replayed with others.
+// and single tokens in one call, which enqueues kernels of both kinds, beside each other, where it
+// may have single tokens: of each only what is its own is read. Lengths, starts and page tables are
+// on the device: a captured graph may be replayed with others.
 type Attention struct {
 	// heads of q and out
 	Heads int64
@@ -311,6 +311,9 @@ type AttentionArgs struct {
 	QTokens int64
 	// the same of k and v, from 1; unused when they are paged
 	KvTokens int64
+	// sequences of more than one query, where queries are packed over pages and the host knows that so
+	// many stand behind all others, which have one or none; 0: not known, q_starts tells
+	Prompts int64
 	// factor of q k^T; 0 or less: 1 / sqrt(head_dim)
 	Scale float32
 	// above 0; needed when the operator has a softcap
@@ -338,6 +341,7 @@ func NewAttentionArgs() AttentionArgs {
 		PoolPages:       int64(c.pool_pages),
 		QTokens:         int64(c.q_tokens),
 		KvTokens:        int64(c.kv_tokens),
+		Prompts:         int64(c.prompts),
 		Scale:           float32(c.scale),
 		Softcap:         float32(c.softcap),
 	}
@@ -374,6 +378,7 @@ func (args *AttentionArgs) write(c *C.hone_attention_args) {
 	c.pool_pages = C.int64_t(args.PoolPages)
 	c.q_tokens = C.int64_t(args.QTokens)
 	c.kv_tokens = C.int64_t(args.KvTokens)
+	c.prompts = C.int64_t(args.Prompts)
 	c.scale = C.float(args.Scale)
 	c.softcap = C.float(args.Softcap)
 }

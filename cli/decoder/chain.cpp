@@ -23,12 +23,11 @@ struct Measured {
     [[nodiscard]] double floor_of(std::int64_t bytes) const {
         return 1e6 * static_cast<double>(bytes) / bytes_per_s;
     }
-    /// Of what all layers do: everything but the embedding, the last norm and the head.
+    /// Of what all layers do: everything but the embedding, the last norm, the head and sampling.
     [[nodiscard]] double layers_us() const {
         double us = times.step_us;
         for (const ChainTimes::OfPart& part : times.parts) {
-            if (part.part == Part::embedding || part.part == Part::last_norm || part.part == Part::head)
-                us -= part.us;
+            if (part.part == Part::embedding || part.part >= Part::last_norm) us -= part.us;
         }
         return us;
     }

@@ -14,6 +14,7 @@
 #include "cli/command_list.h"
 #include "cli/decoder/chat.h"
 #include "cli/decoder/loaded_model.h"
+#include "cli/decoder/step_condition.h"
 #include "cli/decoder/weight_format.h"
 #include "cli/interrupt.h"
 #include "cli/targets.h"
@@ -120,20 +121,8 @@ class Generation {
         if (wants_text()) tokenizer_.emplace(decoder::Tokenizer::load(options_.model));
         const std::vector<int> prompt = prompt_ids();
         load(static_cast<std::int64_t>(prompt.size()));
-        decoder::Engine engine(*model_);
         std::vector<std::unique_ptr<Growing>> texts;
-        std::vector<decoder::RequestId> ids;
-        for (int i = 0; i < options_.sequences; ++i) {
-            texts.push_back(std::make_unique<Growing>());
-            texts.back()->times.asked = Clock::now();
-            ids.push_back(engine.submit(request(prompt, i), texts.back()->listener()));
-        }
-        std::string text = follow(*texts.front(), stop, [&] { engine.cancel(ids.front()); });
-        for (std::size_t i = 1; i < texts.size(); ++i) {
-            const std::string other = follow(
-                *texts[i], stop, [&] { engine.cancel(ids[i]); }, false);
-            if (options_.sequences > 1 && tokenizer_) text += "\n\n" + other;
-        }
+        const std::string text = grown(prompt, texts, stop);
         return outcome(prompt, text, texts);
     }
 
@@ -267,19 +256,53 @@ class Generation {
         return text;
     }
 
+    /// What has been written of all texts. The engine ends before what it tells of them, and no step is under
+    /// way afterwards.
+    std::string grown(const std::vector<int>& prompt, std::vector<std::unique_ptr<Growing>>& texts,
+                      const std::atomic<bool>& stop) const {
+        decoder::Engine engine(*model_);
+        std::vector<decoder::RequestId> ids;
+        for (int i = 0; i < options_.sequences; ++i) {
+            texts.push_back(std::make_unique<Growing>());
+            texts.back()->times.asked = Clock::now();
+            ids.push_back(engine.submit(request(prompt, i), texts.back()->listener()));
+        }
+        std::string text = follow(*texts.front(), stop, [&] { engine.cancel(ids.front()); });
+        for (std::size_t i = 1; i < texts.size(); ++i) {
+            const std::string other = follow(
+                *texts[i], stop, [&] { engine.cancel(ids[i]); }, false);
+            if (options_.sequences > 1 && tokenizer_) text += "\n\n" + other;
+        }
+        return text;
+    }
+
     Outcome outcome(const std::vector<int>& prompt, const std::string& text,
                     const std::vector<std::unique_ptr<Growing>>& texts) const {
-        const Json stats = stats_of(prompt, texts);
+        Json stats = stats_of(prompt, texts);
         Outcome outcome;
+        if (options_.stats || options_.made_up) {
+            const StepCondition condition =
+                condition_of(*model_, options_.device,
+                             {.sequences = options_.sequences, .kv_len = context_of(prompt, texts)});
+            stats["step"] = as_json(condition);
+            outcome.text = stats_text(stats) + text_of(condition);
+        }
         Json tokens = Json::array();
         for (const auto& one : texts) tokens.push_back(one->tokens);
         outcome.data = {
             {"model", options_.model}, {"text", text}, {"tokens", std::move(tokens)}, {"stats", stats}};
-        if (!tokenizer_ && !options_.made_up)
-            outcome.text = fmt::format("{}\n", fmt::join(texts.front()->tokens, ","));
-        if (tokenizer_) outcome.text = options_.sequences == 1 ? "\n" : text + "\n";
-        if (options_.stats || options_.made_up) outcome.text += stats_text(stats);
+        if (tokenizer_) {
+            outcome.text = (options_.sequences == 1 ? "\n" : text + "\n") + outcome.text;
+        } else if (!options_.made_up) {
+            outcome.text = fmt::format("{}\n", fmt::join(texts.front()->tokens, ",")) + outcome.text;
+        }
         return outcome;
+    }
+
+    /// Tokens of a text in the middle of its way.
+    static std::int64_t context_of(const std::vector<int>& prompt,
+                                   const std::vector<std::unique_ptr<Growing>>& texts) {
+        return static_cast<std::int64_t>(prompt.size() + texts.front()->tokens.size() / 2);
     }
 
     Json stats_of(const std::vector<int>& prompt, const std::vector<std::unique_ptr<Growing>>& texts) const {
@@ -292,30 +315,24 @@ class Generation {
             if (!one->times.tokens.empty()) end = std::max(end, one->times.tokens.back());
         }
         const double all_ms = Times::ms(first.asked, end);
-        const auto context = static_cast<std::int64_t>(prompt.size() + texts.front()->tokens.size() / 2);
+        const std::int64_t context = context_of(prompt, texts);
         const double floor_ms = static_cast<double>(model_->floor_bytes(options_.sequences, context)) /
                                 memory_bytes_per_s() * 1e3;
         const double middle = at_share(between, 0.5);
-        Json stats{{"prompt_tokens", prompt.size()},
-                   {"new_tokens", tokens},
-                   {"sequences", options_.sequences},
-                   {"ms_to_load", ms_to_load_},
-                   {"ms_to_first_token", first.tokens.empty() ? 0 : first.ms_to_first()},
-                   {"ms_between_tokens",
-                    {{"p50", middle}, {"p95", at_share(between, 0.95)}, {"p99", at_share(between, 0.99)}}},
-                   {"tokens_per_s", all_ms > 0 ? 1e3 * static_cast<double>(tokens) / all_ms : 0},
-                   {"floor_ms", floor_ms},
-                   {"share_of_floor", middle > 0 ? floor_ms / middle : 0},
-                   {"weight_bytes", model_->weights().bytes()},
-                   {"kernels",
-                    {{"exact", model_->runtime().counters().runs_exact},
-                     {"fallback", model_->runtime().counters().runs_fallback}}}};
-        if (options_.made_up) stats["graph_ms"] = graph_ms(context);
-        return stats;
-    }
-
-    double graph_ms(std::int64_t context) const {
-        return 1e-3 * model_->forward().graph_us(options_.sequences, context, 50);
+        return {{"prompt_tokens", prompt.size()},
+                {"new_tokens", tokens},
+                {"sequences", options_.sequences},
+                {"ms_to_load", ms_to_load_},
+                {"ms_to_first_token", first.tokens.empty() ? 0 : first.ms_to_first()},
+                {"ms_between_tokens",
+                 {{"p50", middle}, {"p95", at_share(between, 0.95)}, {"p99", at_share(between, 0.99)}}},
+                {"tokens_per_s", all_ms > 0 ? 1e3 * static_cast<double>(tokens) / all_ms : 0},
+                {"floor_ms", floor_ms},
+                {"share_of_floor", middle > 0 ? floor_ms / middle : 0},
+                {"weight_bytes", model_->weights().bytes()},
+                {"kernels",
+                 {{"exact", model_->runtime().counters().runs_exact},
+                  {"fallback", model_->runtime().counters().runs_fallback}}}};
     }
 
     double memory_bytes_per_s() const {
@@ -324,7 +341,7 @@ class Generation {
 
     std::string stats_text(const Json& stats) const {
         const Json& between = stats["ms_between_tokens"];
-        std::string text = fmt::format(
+        return fmt::format(
             "{} tokens after {} of {}, loaded in {:.2f} s\n"
             "time to first token {:.2f} ms; between tokens p50 {:.3f}, p95 {:.3f}, p99 {:.3f} ms; {:.1f} "
             "tokens/s\n"
@@ -333,9 +350,6 @@ class Generation {
             ms_to_load_ / 1e3, stats["ms_to_first_token"].get<double>(), between["p50"].get<double>(),
             between["p95"].get<double>(), between["p99"].get<double>(), stats["tokens_per_s"].get<double>(),
             stats["floor_ms"].get<double>(), 100 * stats["share_of_floor"].get<double>());
-        if (stats.contains("graph_ms"))
-            text += fmt::format("a step's graph alone {:.3f} ms\n", stats["graph_ms"].get<double>());
-        return text;
     }
 
     const Options& options_;
@@ -349,12 +363,7 @@ class Generation {
 
 Runner declare_generate(const Arguments& app) {
     const auto options = std::make_shared<Options>();
-    app.add_option("FOLDER", options->model,
-                   "A Hugging Face model: config.json, tokenizer, and safetensors of numbers or of codes: "
-                   "hone quantize's, "
-                   "GPTQ, AWQ, FP8")
-        .required()
-        .type_name("");
+    declare_folder(app, options->model);
     app.add_option("-p,--prompt", options->prompt, "The text to continue").type_name("TEXT");
     app.add_option("--prompt-file", options->prompt_file, "A file with it, behind --prompt")
         .type_name("FILE");
@@ -392,7 +401,10 @@ Runner declare_generate(const Arguments& app) {
         "A conversation: lines of stdin are answered until its end or /exit; needs a known chat template");
     app.add_option("--system", options->system, "With --chat: what the conversation begins with")
         .type_name("TEXT");
-    app.add_flag("--stats", options->stats, "Times of tokens, and the share of the byte floor");
+    app.add_flag(
+        "--stats", options->stats,
+        "Times of tokens, the share of the byte floor, and what they depend on: a step's graph alone, "
+        "the GPU's clock, kernels that were not measured on this kind of GPU");
     return [options](const Console& console) { return Generation(*options, console).run(); };
 }
 

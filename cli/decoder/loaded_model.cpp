@@ -6,6 +6,15 @@
 
 namespace hone::cli {
 
+void declare_folder(const Arguments& app, std::string& folder) {
+    app.add_option(
+           "FOLDER", folder,
+           "A Hugging Face model: config.json, tokenizer, and safetensors of numbers or of codes: hone "
+           "quantize's, GPTQ, AWQ, FP8")
+        .required()
+        .type_name("");
+}
+
 std::unique_ptr<decoder::RunningModel> loaded_model(decoder::ModelOptions options, const Console& console) {
     ProgressDisplay display(console, {.problems = "MB", .candidates = "GB", .are_alike = true});
     options.on_weights = [&](std::int64_t done, std::int64_t all) {

@@ -2,11 +2,16 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
+#include "cli/arguments.h"
 #include "cli/console.h"
 #include "decoder/engine/running_model.h"
 
 namespace hone::cli {
+
+/// The argument FOLDER, which says what a command runs.
+void declare_folder(const Arguments& app, std::string& folder);
 
 /// Throws as RunningModel does.
 [[nodiscard]] std::unique_ptr<decoder::RunningModel> loaded_model(decoder::ModelOptions options,

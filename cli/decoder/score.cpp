@@ -56,9 +56,7 @@ Outcome run(const Options& options, const Console& console) {
 
 Runner declare_score(const Arguments& app) {
     const auto options = std::make_shared<Options>();
-    app.add_option("FOLDER", options->model, "A Hugging Face model, as hone generate takes it")
-        .required()
-        .type_name("");
+    declare_folder(app, options->model);
     app.add_option("FILE", options->file, "The text").required().type_name("");
     options->format.declare(app);
     options->kv_cache.declare(app);

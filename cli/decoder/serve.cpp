@@ -110,12 +110,7 @@ Outcome serve(const Options& options, const Console& console) {
 
 Runner declare_serve(const Arguments& app) {
     const auto options = std::make_shared<Options>();
-    app.add_option("FOLDER", options->model,
-                   "A Hugging Face model: config.json, tokenizer, and safetensors of numbers or of codes: "
-                   "hone quantize's, "
-                   "GPTQ, AWQ, FP8")
-        .required()
-        .type_name("");
+    declare_folder(app, options->model);
     app.add_option("--host", options->host,
                    "The address to listen at (default: 127.0.0.1, this machine alone)")
         .type_name("ADDRESS");

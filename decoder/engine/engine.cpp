@@ -24,7 +24,9 @@ SchedulerOptions scheduler_options(const Capacity& capacity, std::int64_t step_p
 Engine::Engine(RunningModel& model, std::int64_t step_prompt_tokens)
     : model_(model),
       scheduler_(scheduler_options(model.capacity(), step_prompt_tokens)),
-      thread_([this](const std::stop_token& stop) { run(stop); }) {}
+      thread_([this](const std::stop_token& stop) { run(stop); }) {
+    started_.wait(false);
+}
 
 Engine::~Engine() = default;
 
@@ -68,6 +70,7 @@ void Engine::run(const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
     try {
         const runtime::CurrentContext current(model_.gpu().driver(), model_.gpu().context());
+        say_started();
         while (work_.wait(lock, stop, [&] { return !scheduler_.idle(); })) {
             if (stop.stop_requested()) return;
             compute_step(lock);
@@ -75,7 +78,13 @@ void Engine::run(const std::stop_token& stop) {
     } catch (const std::exception& error) {
         if (!lock.owns_lock()) lock.lock();
         fail(error.what(), lock);
+        say_started();
     }
+}
+
+void Engine::say_started() {
+    started_ = true;
+    started_.notify_all();
 }
 
 /// Requests may come and be cancelled while the GPU computes.

@@ -2,6 +2,7 @@
 // (scheduling/) and hands out tokens as they are drawn.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <map>
@@ -63,6 +64,7 @@ class Engine final : public TokenEngine {
   public:
     /// `model` must outlive it, and belongs to its thread until then. `step_prompt_tokens`: of prompts, that
     /// a step computes at most beside texts that grow and wait for it; 0: as many as a step has room for.
+    /// Its thread waits for requests when it returns.
     explicit Engine(RunningModel& model, std::int64_t step_prompt_tokens = 0);
     /// Ends after the step under way; requests that are left get nothing more.
     ~Engine() override;
@@ -80,6 +82,7 @@ class Engine final : public TokenEngine {
     };
 
     void run(const std::stop_token& stop);
+    void say_started();
     void compute_step(std::unique_lock<std::mutex>& lock);
     void note(std::span<const NewToken> tokens);
     void hand_out(std::unique_lock<std::mutex>& lock);
@@ -94,6 +97,7 @@ class Engine final : public TokenEngine {
     std::vector<std::pair<std::shared_ptr<const Listener>, NewToken>> news_;
     std::uint64_t new_tokens_ = 0;
     std::string failure_;
+    std::atomic<bool> started_{false};
     std::jthread thread_;  ///< the last: ends before what it uses
 };
 

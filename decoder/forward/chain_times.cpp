@@ -8,7 +8,7 @@
 namespace hone::decoder {
 namespace {
 
-constexpr std::array<std::string_view, 13> part_names{"embedding",
+constexpr std::array<std::string_view, 14> part_names{"embedding",
                                                       "norm of attention",
                                                       "queries, keys, values",
                                                       "rotation and append",
@@ -20,7 +20,8 @@ constexpr std::array<std::string_view, 13> part_names{"embedding",
                                                       "network",
                                                       "norm behind network",
                                                       "last norm",
-                                                      "head"};
+                                                      "head",
+                                                      "sampling"};
 
 double median(std::vector<double> times) {
     const auto middle = times.begin() + std::ssize(times) / 2;
@@ -39,6 +40,7 @@ void Forward::fill_for_timing(std::int64_t sequences, std::int64_t kv_len) {
         in.ids[row] = static_cast<std::int32_t>(row % model_.model.vocab_size);
         in.positions[row] = static_cast<std::int32_t>(std::max<std::int64_t>(kv_len - 1, 0));
         in.kv_lengths[row] = static_cast<std::int32_t>(kv_len);
+        in.temperature[row] = 0;
         for (std::int64_t page = 0; page < small_.pages_a_sequence(); ++page)
             in.pages[row * small_.pages_a_sequence() + page] =
                 static_cast<std::int32_t>((row * small_.pages_a_sequence() + page) % capacity_.pages);

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "decoder/error.h"
 #include "decoder/forward/forward_memory.h"
+#include "decoder/gpu/pause.h"
 
 namespace hone::decoder {
 
@@ -18,6 +20,10 @@ namespace {
 
 /// Sequences that a graph is made for: a step takes the next one that has room.
 constexpr std::int64_t graph_sizes[] = {1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 160, 192, 224, 256};
+/// In place of a token that is not there yet.
+constexpr std::int32_t not_drawn = -1;
+/// How often a wait looks for tokens until it asks the driver whether the step has failed.
+constexpr int looks_between_questions = 1000;
 /// Lengths that a graph's attention is chosen for. It reads what is there, whatever its graph's length is.
 constexpr std::int64_t graph_lengths[] = {1024, 4096, 16384};
 
@@ -68,6 +74,7 @@ Forward::Step Forward::step_of_one_each(const StepInputs& inputs, std::int64_t s
             .sequences = sequences,
             .kv_len = kv_len,
             .one_each = true,
+            .longest = 1,
             .without = {}};
 }
 
@@ -77,23 +84,68 @@ std::pair<const float*, const float*> Forward::kv_scales_at(std::int64_t layer) 
 }
 
 void Forward::enqueue_layers(const Step& step) {
-    const auto enqueue = [&](Part part, std::int64_t layer) {
-        if (has(part) && part != step.without) enqueue_part(part, layer, step);
-    };
-    enqueue(Part::embedding, 0);
-    for (std::int64_t layer = 0; layer < model_.model.num_hidden_layers; ++layer) {
-        enqueue(Part::attention_norm, layer);
-        enqueue(Part::qkv, layer);
-        enqueue(Part::append, layer);
-        enqueue(Part::attention, layer);
-        enqueue(Part::output, layer);
-        enqueue(Part::behind_attention, layer);
-        enqueue(Part::network_norm, layer);
-        if (model_.has_experts(layer)) enqueue(Part::routing, layer);
-        enqueue(Part::network, layer);
-        enqueue(Part::behind_network, layer);
+    enqueue_first_layers(step, model_.model.num_hidden_layers);
+    enqueue(Part::last_norm, 0, step);
+}
+
+/// As enqueue_layers(), but that behind the last layer's keys and values only rows count that tokens are
+/// drawn from: what else this layer makes is for nobody. `rows` of them; 0: none.
+void Forward::enqueue_prompts(const Step& step, std::int64_t rows) {
+    const std::int64_t last = model_.model.num_hidden_layers - 1;
+    enqueue_first_layers(step, last);
+    enqueue_keys(last, step);
+    if (rows == 0) return;
+    enqueue(Part::attention, last, step);
+    Step drawn = step;
+    drawn.tokens = rows;
+    drawn.drawn_rows = true;
+    enqueue_drawn_rows(drawn);
+    enqueue_behind_attention(last, drawn);
+    enqueue(Part::last_norm, 0, drawn);
+}
+
+void Forward::enqueue_first_layers(const Step& step, std::int64_t layers) {
+    enqueue(Part::embedding, 0, step);
+    for (std::int64_t layer = 0; layer < layers; ++layer) {
+        enqueue_keys(layer, step);
+        enqueue(Part::attention, layer, step);
+        enqueue_behind_attention(layer, step);
     }
-    enqueue(Part::last_norm, 0);
+}
+
+void Forward::enqueue_keys(std::int64_t layer, const Step& step) {
+    enqueue(Part::attention_norm, layer, step);
+    enqueue(Part::qkv, layer, step);
+    enqueue(Part::append, layer, step);
+}
+
+void Forward::enqueue_behind_attention(std::int64_t layer, const Step& step) {
+    enqueue(Part::output, layer, step);
+    enqueue(Part::behind_attention, layer, step);
+    enqueue(Part::network_norm, layer, step);
+    if (model_.has_experts(layer)) enqueue(Part::routing, layer, step);
+    enqueue(Part::network, layer, step);
+    enqueue(Part::behind_network, layer, step);
+}
+
+void Forward::enqueue(Part part, std::int64_t layer, const Step& step) {
+    if (has(part) && part != step.without) enqueue_part(part, layer, step);
+}
+
+/// What attention has left and the residual stream, of rows that tokens are drawn from.
+void Forward::enqueue_drawn_rows(const Step& step) {
+    Memory& memory = *memory_;
+    enqueue_rows(operators_.attended_rows, step.inputs, memory.attended, memory.drawn_attended, step.tokens);
+    enqueue_rows(operators_.rows, step.inputs, memory.x, memory.drawn_x, step.tokens);
+}
+
+void Forward::enqueue_rows(const EmbeddingKernel& kernel, const StepInputs& inputs, const Bytes& from,
+                           const Bytes& to, std::int64_t rows) {
+    const EmbeddingArgs args{.ids = inputs.device().last_rows,
+                             .table = from.data(),
+                             .out = to.data(),
+                             .vocabulary = capacity_.step_tokens};
+    require(kernel.run(gpu_.stream(), args, rows), "rows that tokens are drawn from");
 }
 
 bool Forward::has(Part part) const {
@@ -122,7 +174,8 @@ void Forward::enqueue_part(Part part, std::int64_t number, const Step& step) {
             return;
         case Part::behind_network: enqueue_norm_behind(layer.behind_network, step); return;
         case Part::last_norm: enqueue_norm(weights_.final_norm, true, step); return;
-        case Part::head: enqueue_head(step.inputs, step.sequences, false); return;
+        case Part::head: enqueue_head(memory_->normed.data(), step.sequences); return;
+        case Part::sampling: enqueue_sample(step.inputs, step.sequences, step.filters); return;
     }
 }
 
@@ -141,27 +194,28 @@ void Forward::enqueue_embedding(const Step& step) {
 }
 
 /// Arguments of a norm of the residual stream, to which `delta` has to be added first where it is a sum's.
-NormArgs Forward::norm_args(const NormWeight& weight, bool of_sum) const {
-    return {.x = of_sum ? memory_->delta.data() : memory_->x.data(),
-            .residual = memory_->x.data(),
+NormArgs Forward::norm_args(const NormWeight& weight, bool of_sum, const Step& step) const {
+    std::byte* const x = step.drawn_rows ? memory_->drawn_x.data() : memory_->x.data();
+    return {.x = of_sum ? memory_->delta.data() : x,
+            .residual = x,
             .weight = weight.weight,
             .bias = weight.bias,
             .out = memory_->normed.data(),
-            .sum = memory_->x.data(),
+            .sum = x,
             .scale = memory_->normed_scales.data(),
             .epsilon = static_cast<float>(model_.model.norm_epsilon)};
 }
 
 void Forward::enqueue_norm(const NormWeight& weight, bool of_sum, const Step& step) {
     const NormKernel& kernel = of_sum ? operators_.norm : operators_.first_norm;
-    require(kernel.run(gpu_.stream(), norm_args(weight, of_sum), step.tokens), "norm");
+    require(kernel.run(gpu_.stream(), norm_args(weight, of_sum, step), step.tokens), "norm");
 }
 
 /// The norm whose results a product takes, as numbers or as codes with scales.
 void Forward::enqueue_norm_in_front(const NormWeight& weight, bool of_sum, const Step& step) {
     if (!operators_.norms_write_codes) return enqueue_norm(weight, of_sum, step);
     const NormKernel& kernel = of_sum ? operators_.coded_norm : operators_.first_coded_norm;
-    require(kernel.run(gpu_.stream(), norm_args(weight, of_sum), step.tokens), "norm");
+    require(kernel.run(gpu_.stream(), norm_args(weight, of_sum, step), step.tokens), "norm");
 }
 
 void Forward::enqueue_qkv(const LayerWeights& layer, const Step& step) {
@@ -174,7 +228,8 @@ void Forward::enqueue_qkv(const LayerWeights& layer, const Step& step) {
 }
 
 void Forward::enqueue_output(const LayerWeights& layer, const Step& step) {
-    const LinearArgs args{.x = memory_->attended.data(),
+    const Bytes& attended = step.drawn_rows ? memory_->drawn_attended : memory_->attended;
+    const LinearArgs args{.x = attended.data(),
                           .bias = layer.output_bias,
                           .out = memory_->delta.data(),
                           .workspace = memory_->workspace.data()};
@@ -259,45 +314,23 @@ void Forward::enqueue_attention(std::int64_t layer, const Step& step) {
     const std::size_t window = model_.window_of(layer);
     args.q_strides.token = model_.qkv_width();
     args.q_strides.batch = model_.qkv_width();
-    const std::int64_t singles = step.one_each ? step.sequences : step.singles;
-    if (singles > 0) enqueue_attention_of_singles(window, args, singles, step.kv_len);
-    if (singles < step.sequences) enqueue_attention_of_prompts(window, args, step);
-}
-
-void Forward::enqueue_attention_of_singles(std::size_t window, const AttentionArgs& args,
-                                           std::int64_t sequences, std::int64_t kv_len) {
-    require(operators_.one_query[window].run(gpu_.stream(), args, {sequences, 1, kv_len}), "attention");
-}
-
-/// Behind the rows, lengths and pages of sequences with one token.
-void Forward::enqueue_attention_of_prompts(std::size_t window, AttentionArgs args, const Step& step) {
-    const std::int64_t bytes = model_.element_bytes();
-    args.q = static_cast<const std::byte*>(args.q) + step.singles * model_.qkv_width() * bytes;
-    args.out = static_cast<std::byte*>(args.out) + step.singles * model_.q_width() * bytes;
-    args.kv_lengths += step.singles;
-    args.page_table += step.singles * args.page_table_stride;
-    args.q_starts = step.inputs.device().q_starts;
-    args.q_tokens = step.tokens - step.singles;
-    const std::int64_t prompts = step.sequences - step.singles;
-    require(operators_.any_queries[window].run(gpu_.stream(), args, {prompts, step.longest, step.kv_len}),
-            "attention");
-}
-
-void Forward::enqueue_head(const StepInputs& inputs, std::int64_t rows, bool picks) {
-    Memory& memory = *memory_;
-    const void* x = memory.normed.data();
-    if (picks) {
-        const EmbeddingArgs args{.ids = inputs.device().last_rows,
-                                 .table = memory.normed.data(),
-                                 .out = memory.picked.data(),
-                                 .vocabulary = capacity_.step_tokens};
-        require(operators_.rows.run(gpu_.stream(), args, rows), "rows of the last layer");
-        x = memory.picked.data();
+    const AttentionSizes sizes{step.sequences, step.longest, step.kv_len};
+    if (step.longest == 1) {
+        require(operators_.one_query[window].run(gpu_.stream(), args, sizes), "attention");
+        return;
     }
+    args.q_starts = in.q_starts;
+    args.q_tokens = step.tokens;
+    // Where there are single tokens too, both launches find work, and one prompt beside them is faster unsaid.
+    if (step.prompts == step.sequences) args.prompts = step.prompts;
+    require(operators_.any_queries[window].run(gpu_.stream(), args, sizes), "attention");
+}
+
+void Forward::enqueue_head(const void* x, std::int64_t rows) {
     const LinearArgs args{.x = x,
                           .bias = weights_.head_bias,
-                          .out = memory.logits.data(),
-                          .workspace = memory.workspace.data()};
+                          .out = memory_->logits.data(),
+                          .workspace = memory_->workspace.data()};
     require(operators_.head.run(gpu_.stream(), weights_.head, args, rows), "language head");
 }
 
@@ -330,18 +363,19 @@ void Forward::capture_graphs() {
     for (std::int64_t sequences = 1; sequences <= capacity_.sequences; ++sequences) {
         if (padded(sequences) != sequences) continue;
         for (std::int64_t length = 1; length <= capacity_.context; length = length_bucket(length) + 1) {
-            static_cast<void>(graph_of(sequences, length));
+            for (const bool filters : {false, true}) static_cast<void>(graph_of(sequences, length, filters));
         }
     }
 }
 
-const Forward::StepGraph& Forward::graph_of(std::int64_t sequences, std::int64_t kv_len) {
-    const std::pair sizes(padded(sequences), length_bucket(kv_len));
-    StepGraph& step = graphs_[sizes];
+const Forward::StepGraph& Forward::graph_of(std::int64_t sequences, std::int64_t kv_len, bool filters) {
+    const GraphKind kind{padded(sequences), length_bucket(kv_len), filters};
+    StepGraph& step = graphs_[kind];
     if (step.graph) return step;
     step.calls = runtime_.record_graph([&] {
-        step.graph = runtime::instantiate(gpu_.driver(),
-                                          capture_step(step_of_one_each(small_, sizes.first, sizes.second)));
+        Step one_each = step_of_one_each(small_, kind.sequences, kind.kv_len);
+        one_each.filters = filters;
+        step.graph = runtime::instantiate(gpu_.driver(), capture_step(one_each));
     });
     return step;
 }
@@ -349,7 +383,8 @@ const Forward::StepGraph& Forward::graph_of(std::int64_t sequences, std::int64_t
 runtime::Graph Forward::capture_step(const Step& step) {
     return runtime::capture(gpu_.driver(), gpu_.stream(), [&] {
         enqueue_layers(step);
-        if (step.without != Part::head) enqueue_part(Part::head, 0, step);
+        enqueue(Part::head, 0, step);
+        enqueue(Part::sampling, 0, step);
     });
 }
 
@@ -376,15 +411,20 @@ Forward::Step Forward::fill_any(std::span<const StepPart> parts) {
     const StepInputs::Arrays& in = large_.host();
     const auto page_size = static_cast<int>(capacity_.page_size);
     const auto has_one = [](const StepPart& part) { return part.tokens.size() == 1; };
-    Step step{.inputs = large_, .sequences = static_cast<std::int64_t>(parts.size()), .without = {}};
-    step.singles = std::ranges::count_if(parts, has_one);
-    step.tokens = step.singles;
+    const auto sequences = static_cast<std::int64_t>(parts.size());
+    const std::int64_t singles = std::ranges::count_if(parts, has_one);
+    Step step{.inputs = large_,
+              .tokens = singles,
+              .sequences = sequences,
+              .longest = 1,
+              .prompts = sequences - singles,
+              .without = {}};
     std::int64_t single = 0;
-    std::int64_t prompt = 0;
+    std::int64_t prompt = singles;
     std::int64_t draw = 0;
     in.q_starts[0] = 0;
     for (const StepPart& part : parts) {
-        const std::int64_t sequence = has_one(part) ? single : step.singles + prompt;
+        const std::int64_t sequence = has_one(part) ? single : prompt++;
         std::int64_t row = has_one(part) ? single++ : step.tokens;
         int position = part.begin;
         for (const int id : part.tokens) {
@@ -395,11 +435,9 @@ Forward::Step Forward::fill_any(std::span<const StepPart> parts) {
             ++position;
             ++row;
         }
-        if (!has_one(part)) {
-            step.tokens = row;
-            step.longest = std::max(step.longest, std::ssize(part.tokens));
-            in.q_starts[++prompt] = static_cast<std::int32_t>(row - step.singles);
-        }
+        if (!has_one(part)) step.tokens = row;
+        step.longest = std::max(step.longest, std::ssize(part.tokens));
+        in.q_starts[sequence + 1] = static_cast<std::int32_t>(row);
         in.kv_lengths[sequence] = position;
         step.kv_len = std::max<std::int64_t>(step.kv_len, position);
         std::ranges::copy(part.pages, in.pages + sequence * large_.pages_a_sequence());
@@ -434,27 +472,48 @@ void Forward::start(std::span<const StepPart> parts, std::span<const Draw> draws
         const std::int64_t room = padded(sequences);
         fill_one_each(parts, room);
         fill_draws(small_, draws);
+        expect_tokens(room);
         small_.send(room);
-        const StepGraph& step = graph_of(room, kv_len);
+        const StepGraph& step = graph_of(room, kv_len, filters);
         runtime::check(gpu_.driver(), gpu_.driver().cuGraphLaunch(step.graph.get(), gpu_.stream()),
                        "launching a step's graph");
         step.calls.launched();
-        enqueue_sample(small_, rows_, filters);
         return;
     }
     const Step step = fill_any(parts);
     fill_draws(large_, draws);
+    expect_tokens(rows_);
     large_.send(sequences);
-    enqueue_layers(step);
+    enqueue_prompts(step, rows_);
     if (rows_ == 0) return;
-    enqueue_head(large_, rows_, true);
+    enqueue_head(memory_->normed.data(), rows_);
     enqueue_sample(large_, rows_, filters);
 }
 
+/// Tokens of so many rows will be written to the host's memory.
+void Forward::expect_tokens(std::int64_t rows) {
+    sampled_ = rows;
+    std::ranges::fill(memory_->drawn.span().first(elements(rows)), not_drawn);
+}
+
+bool Forward::has_tokens() const {
+    return sampled_ > 0 &&
+           std::ranges::none_of(memory_->drawn.span().first(elements(sampled_)), [](auto& token) {
+               return std::atomic_ref(token).load(std::memory_order_acquire) == not_drawn;
+           });
+}
+
+// The driver says that a kernel has ended some microseconds after what it wrote is there, and after a longer
+// wait some hundreds.
 std::vector<int> Forward::finish() {
-    gpu_.wait();
-    const auto tokens = memory_->drawn.span().first(elements(rows_));
-    return {tokens.begin(), tokens.end()};
+    for (int look = 1; !has_tokens(); ++look) {
+        if (look % looks_between_questions == 0 && gpu_.done()) break;
+        pause();
+    }
+    std::vector<int> tokens;
+    for (const std::int32_t token : memory_->drawn.span().first(elements(rows_)))
+        tokens.push_back(std::max(token, 0));  // a driver that computes nothing has drawn none
+    return tokens;
 }
 
 }  // namespace hone::decoder

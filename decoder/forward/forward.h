@@ -42,6 +42,7 @@ struct StepKernel {
     Problem problem;  ///< the largest that the kernel serves, as tuners name it
     Problem at_edge;  ///< the same with room for what was prepared, as dispatch knows it
     Candidate candidate;
+    Origin origin = Origin::fallback;  ///< where the knowledge of it comes from
 };
 
 /// What happens where the GPU does not survive the step of that number: it faults, or does not end within ten
@@ -112,23 +113,32 @@ class Forward {
         const StepInputs& inputs;
         std::int64_t tokens = 0;
         std::int64_t sequences = 0;
-        std::int64_t kv_len = 0;  ///< of the longest
-        bool one_each = false;    ///< each sequence has one token
-        /// Sequences of one token in front of those with more; 0 where all have one. Attention computes them
-        /// as in a step of their own: tiles made for prompts would be nearly empty.
-        std::int64_t singles = 0;
-        std::int64_t longest = 0;     ///< tokens of one of the others
+        std::int64_t kv_len = 0;   ///< of the longest
+        bool one_each = false;     ///< each sequence has one token
+        std::int64_t longest = 0;  ///< tokens of one sequence
+        std::int64_t prompts = 0;  ///< sequences of more than one token, behind all others
+        /// The residual stream has only rows that tokens are drawn from: StepInputs::Arrays::last_rows.
+        bool drawn_rows = false;
+        bool filters = false;         ///< tokens are drawn from some of the vocabulary
         std::optional<Part> without;  ///< left out, for benchmarks
     };
 
     [[nodiscard]] static Step step_of_one_each(const StepInputs& inputs, std::int64_t sequences,
                                                std::int64_t kv_len);
     void enqueue_layers(const Step& step);
+    void enqueue_prompts(const Step& step, std::int64_t rows);
+    void enqueue_first_layers(const Step& step, std::int64_t layers);
+    void enqueue_keys(std::int64_t layer, const Step& step);
+    void enqueue_behind_attention(std::int64_t layer, const Step& step);
+    void enqueue(Part part, std::int64_t layer, const Step& step);
+    void enqueue_drawn_rows(const Step& step);
+    void enqueue_rows(const EmbeddingKernel& kernel, const StepInputs& inputs, const Bytes& from,
+                      const Bytes& to, std::int64_t rows);
     void enqueue_part(Part part, std::int64_t layer, const Step& step);
     void enqueue_embedding(const Step& step);
     void enqueue_norm(const NormWeight& weight, bool of_sum, const Step& step);
     void enqueue_norm_in_front(const NormWeight& weight, bool of_sum, const Step& step);
-    [[nodiscard]] NormArgs norm_args(const NormWeight& weight, bool of_sum) const;
+    [[nodiscard]] NormArgs norm_args(const NormWeight& weight, bool of_sum, const Step& step) const;
     void enqueue_qkv(const LayerWeights& layer, const Step& step);
     void enqueue_output(const LayerWeights& layer, const Step& step);
     void enqueue_network(const LayerWeights& layer, const Step& step);
@@ -136,14 +146,17 @@ class Forward {
     void enqueue_experts(const LayerWeights& layer, const Step& step);
     void enqueue_norm_behind(const NormWeight& weight, const Step& step);
     void enqueue_attention(std::int64_t layer, const Step& step);
-    void enqueue_attention_of_singles(std::size_t window, const AttentionArgs& args, std::int64_t sequences,
-                                      std::int64_t kv_len);
-    void enqueue_attention_of_prompts(std::size_t window, AttentionArgs args, const Step& step);
     void enqueue_append(std::int64_t layer, const Step& step);
-    void enqueue_head(const StepInputs& inputs, std::int64_t rows, bool picks);
+    void enqueue_head(const void* x, std::int64_t rows);
     void enqueue_sample(const StepInputs& inputs, std::int64_t rows, bool filters);
     void read_logits(std::int64_t first, std::span<std::byte> to, std::int64_t rows);
     [[nodiscard]] bool has(Part part) const;
+    struct GraphKind {
+        std::int64_t sequences = 0;
+        std::int64_t kv_len = 0;
+        bool filters = false;
+        auto operator<=>(const GraphKind&) const = default;
+    };
     struct StepGraph {
         runtime::GraphExec graph;
         GraphCalls calls;
@@ -151,7 +164,8 @@ class Forward {
     void capture_graphs();
     /// Of a step of so many sequences, or of the next number and length that graphs are made for. Captured if
     /// it is not there: all are from the start, until take().
-    [[nodiscard]] const StepGraph& graph_of(std::int64_t sequences, std::int64_t kv_len);
+    [[nodiscard]] const StepGraph& graph_of(std::int64_t sequences, std::int64_t kv_len,
+                                            bool filters = false);
     [[nodiscard]] runtime::Graph capture_step(const Step& step);
     void fill_for_timing(std::int64_t sequences, std::int64_t kv_len);
     void launch_between_events(CUgraphExec graph);
@@ -171,6 +185,8 @@ class Forward {
     void fill_one_each(std::span<const StepPart> parts, std::int64_t rows);
     [[nodiscard]] Step fill_any(std::span<const StepPart> parts);
     void fill_draws(const StepInputs& inputs, std::span<const Draw> draws);
+    void expect_tokens(std::int64_t rows);
+    [[nodiscard]] bool has_tokens() const;
 
     const Gpu& gpu_;
     Runtime& runtime_;
@@ -182,8 +198,9 @@ class Forward {
     StepInputs large_;
     std::unique_ptr<Memory> memory_;
     std::unique_ptr<Variation> mark_;
-    std::int64_t rows_ = 0;  ///< that the step under way draws tokens from
-    std::map<std::pair<std::int64_t, std::int64_t>, StepGraph> graphs_;  ///< by sequences, kv_len
+    std::int64_t rows_ = 0;     ///< that the step under way draws tokens from
+    std::int64_t sampled_ = 0;  ///< these, and those of nobody that fill a graph up
+    std::map<GraphKind, StepGraph> graphs_;
 };
 
 }  // namespace hone::decoder

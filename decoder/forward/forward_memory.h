@@ -27,7 +27,8 @@ struct Forward::Memory {
           normed_scales(gpu.driver(), elements(capacity.step_tokens)),
           qkv(gpu.driver(), row_bytes(model, capacity.step_tokens, model.qkv_width())),
           attended(gpu.driver(), row_bytes(model, capacity.step_tokens, model.q_width())),
-          picked(gpu.driver(), row_bytes(model, capacity.sequences, model.model.hidden_size)),
+          drawn_x(gpu.driver(), row_bytes(model, capacity.sequences, model.model.hidden_size)),
+          drawn_attended(gpu.driver(), row_bytes(model, capacity.sequences, model.q_width())),
           logits(gpu.driver(), row_bytes(model, capacity.sequences, model.model.vocab_size)),
           workspace(gpu.driver(), elements(workspace_bytes)),
           drawn(gpu.driver(), elements(capacity.sequences)),
@@ -92,7 +93,8 @@ struct Forward::Memory {
     runtime::DeviceBuffer<float> normed_scales;  ///< of rows that are codes
     Bytes qkv;
     Bytes attended;
-    Bytes picked;
+    Bytes drawn_x;  ///< the residual stream, of rows that tokens are drawn from
+    Bytes drawn_attended;
     Bytes logits;
     Bytes workspace;
     /// The host's memory, which the GPU writes to: a copy of a few numbers takes as long as a small kernel.

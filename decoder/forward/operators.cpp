@@ -81,8 +81,9 @@ EmbeddingKernel prepared_embedding(Runtime& runtime, const models::Model& model,
 }
 
 /// A look-up in what has been computed.
-EmbeddingKernel prepared_rows(Runtime& runtime, const models::Model& model, std::int64_t rows) {
-    return runtime.prepare(Embedding{.hidden = model.hidden_size, .max_tokens = rows, .dtype = model.dtype});
+EmbeddingKernel prepared_rows(Runtime& runtime, const models::Model& model, std::int64_t width,
+                              std::int64_t rows) {
+    return runtime.prepare(Embedding{.hidden = width, .max_tokens = rows, .dtype = model.dtype});
 }
 
 SampleKernel prepared_sample(Runtime& runtime, const models::Model& model, std::int64_t rows, bool filters) {
@@ -439,7 +440,8 @@ std::vector<Operators::Preparation> Operators::preparations(Runtime& runtime, co
                         .format = weights.code_format});
     });
     add({}, embedding, [&, tokens] { return prepared_embedding(runtime, m, tokens); });
-    add({}, rows, [&] { return prepared_rows(runtime, m, capacity.sequences); });
+    add({}, rows, [&] { return prepared_rows(runtime, m, m.hidden_size, capacity.sequences); });
+    add({}, attended_rows, [&] { return prepared_rows(runtime, m, model.q_width(), capacity.sequences); });
     add({}, first_norm, [&, tokens] { return prepared_norm(runtime, m, tokens, false); });
     add(codes ? std::nullopt : std::optional(Part::network_norm), norm,
         [&, tokens] { return prepared_norm(runtime, m, tokens, true); });

@@ -117,7 +117,8 @@ struct Operators {
     [[nodiscard]] std::vector<PrepareReport> reports(Part part) const;
 
     EmbeddingKernel embedding;
-    EmbeddingKernel rows;  ///< of the last layer: those that tokens are drawn from
+    EmbeddingKernel rows;           ///< of the residual stream: those that tokens are drawn from
+    EmbeddingKernel attended_rows;  ///< of what attention leaves
     NormKernel first_norm;
     NormKernel norm;  ///< of a sum
     /// Norms in front of products write the codes that these multiply: no launch in between makes them.

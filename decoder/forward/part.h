@@ -20,7 +20,8 @@ enum class Part : std::uint8_t {
     network,
     behind_network,
     last_norm,
-    head
+    head,
+    sampling
 };
 /// "norm of attention", say.
 [[nodiscard]] std::string_view name(Part part);

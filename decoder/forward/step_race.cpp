@@ -48,7 +48,7 @@ std::optional<StepKernel> kernel_of(Part part, const PrepareReport& report, cons
     }
     const std::optional<Candidate> candidate = parse_candidate(*problem->family, bucket.candidate);
     if (!candidate) return std::nullopt;
-    return StepKernel{part, as_tuned(*problem), *problem, *candidate};
+    return StepKernel{part, as_tuned(*problem), *problem, *candidate, bucket.origin};
 }
 
 constexpr std::chrono::seconds longest_step{10};

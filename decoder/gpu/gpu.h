@@ -23,6 +23,13 @@ class Gpu {
     [[nodiscard]] const runtime::Driver& driver() const { return *driver_; }
     [[nodiscard]] CUcontext context() const { return context_.get(); }
     [[nodiscard]] CUstream stream() const { return stream_.get(); }
+    /// Whether all work of the stream has ended. Never waits. Throws CudaError for what has failed.
+    [[nodiscard]] bool done() const {
+        const CUresult result = driver_->cuStreamQuery(stream_.get());
+        if (result == CUDA_ERROR_NOT_READY) return false;
+        runtime::check(*driver_, result, "waiting for the GPU");
+        return true;
+    }
     void wait() const {
         runtime::check(*driver_, driver_->cuStreamSynchronize(stream_.get()), "waiting for the GPU");
     }

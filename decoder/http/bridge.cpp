@@ -186,7 +186,8 @@ class Server final : public httplib::Server {
         try {
             Connection connection(socket, {.request_bytes = patience * options_.max_body_bytes + header_bytes,
                                            .request = std::chrono::milliseconds(options_.request_timeout_ms),
-                                           .write = std::chrono::milliseconds(options_.write_timeout_ms)});
+                                           .write = std::chrono::milliseconds(options_.write_timeout_ms),
+                                           .crowded = [this] { return is_crowded(); }});
             while (
                 connection.wait_for_request([this] { return idle_time(); }, [this] { return stops_.load(); }))
                 if (!answer(connection)) break;
@@ -197,9 +198,11 @@ class Server final : public httplib::Server {
         return true;
     }
 
+    [[nodiscard]] bool is_crowded() const { return open_ > options_.connections; }
+
     /// How long a connection may say nothing: not long where others wait for its thread.
     [[nodiscard]] std::chrono::milliseconds idle_time() const {
-        const int most = open_ > options_.connections ? crowded_idle_ms : options_.idle_timeout_ms;
+        const int most = is_crowded() ? crowded_idle_ms : options_.idle_timeout_ms;
         return std::chrono::milliseconds(std::min(most, options_.idle_timeout_ms));
     }
 

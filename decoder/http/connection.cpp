@@ -10,6 +10,11 @@
 namespace hone::decoder {
 namespace {
 
+/// What a request has to keep up with where others wait for its thread: a second, and one more for so many
+/// bytes.
+constexpr std::chrono::milliseconds crowded_request{1000};
+constexpr std::size_t crowded_bytes_a_second = std::size_t{64} << 10;
+
 void address_of(const sockaddr_storage& address, socklen_t size, std::string& ip, int& port) {
     std::array<char, NI_MAXHOST> host{};
     std::array<char, NI_MAXSERV> service{};
@@ -22,7 +27,8 @@ void address_of(const sockaddr_storage& address, socklen_t size, std::string& ip
 
 }  // namespace
 
-Connection::Connection(socket_t socket, const ConnectionLimits& limits) : socket_(socket), limits_(limits) {}
+Connection::Connection(socket_t socket, ConnectionLimits limits)
+    : socket_(socket), limits_(std::move(limits)) {}
 
 /// What is left of a request is taken for a moment: closed with bytes unread, the client may not see the
 /// reply.
@@ -41,7 +47,18 @@ Connection::~Connection() {
 
 void Connection::begin_request() {
     bytes_left_ = limits_.request_bytes;
-    deadline_ = Clock::now() + limits_.request;
+    begun_ = Clock::now();
+}
+
+/// Of the bytes that are still missing.
+Connection::Clock::time_point Connection::deadline() const {
+    std::chrono::milliseconds most = limits_.request;
+    if (limits_.crowded()) {
+        const std::size_t came = limits_.request_bytes - bytes_left_;
+        const std::chrono::milliseconds earned(1000 * came / crowded_bytes_a_second);
+        most = std::min(most, crowded_request + earned);
+    }
+    return begun_ + most;
 }
 
 bool Connection::ready(short what, std::chrono::milliseconds wait) const {
@@ -69,8 +86,9 @@ bool Connection::is_writable() const { return true; }
 
 bool Connection::fill() {
     while (true) {
-        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline_ - Clock::now());
-        if (left.count() <= 0 || !ready(POLLIN, left)) return false;
+        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline() - Clock::now());
+        if (left.count() <= 0) return false;
+        if (!ready(POLLIN, std::min(left, glance))) continue;
         const ssize_t got = recv(socket_, buffer_.data(), buffer_.size(), MSG_DONTWAIT);
         if (got < 0 && (errno == EAGAIN || errno == EINTR)) continue;
         begin_ = 0;

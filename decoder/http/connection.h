@@ -7,6 +7,8 @@
 
 #include <array>
 #include <chrono>
+#include <functional>
+#include <utility>
 
 namespace hone::decoder {
 
@@ -14,12 +16,14 @@ struct ConnectionLimits {
     std::size_t request_bytes = 0;
     std::chrono::milliseconds request{};  ///< from a request's first byte to its last
     std::chrono::milliseconds write{};    ///< without a byte taken
+    /// Whether others wait for this connection's thread: a request then has to come faster.
+    std::function<bool()> crowded{};
 };
 
 class Connection final : public httplib::Stream {
   public:
     /// Closes `socket` in the end.
-    Connection(socket_t socket, const ConnectionLimits& limits);
+    Connection(socket_t socket, ConnectionLimits limits);
     Connection(const Connection&) = delete;
     Connection& operator=(const Connection&) = delete;
     ~Connection() override;
@@ -27,7 +31,6 @@ class Connection final : public httplib::Stream {
     /// Waits for a request's first byte. False: none came for as long as `idle` says, or `stopped` said so.
     template <class Idle, class Stopped>
     bool wait_for_request(const Idle& idle, const Stopped& stopped) {
-        constexpr std::chrono::milliseconds glance{100};
         for (auto waited = glance * 0; waited < idle() && !stopped(); waited += glance) {
             if (begin_ < end_ || ready(POLLIN, glance)) return peer_speaks();
         }
@@ -47,10 +50,13 @@ class Connection final : public httplib::Stream {
 
   private:
     using Clock = std::chrono::steady_clock;
+    /// How often it is asked whether to go on waiting.
+    static constexpr std::chrono::milliseconds glance{100};
 
     [[nodiscard]] bool ready(short what, std::chrono::milliseconds wait) const;
     [[nodiscard]] bool peer_speaks() const;
     [[nodiscard]] bool fill();
+    [[nodiscard]] Clock::time_point deadline() const;
 
     socket_t socket_;
     ConnectionLimits limits_;
@@ -58,7 +64,7 @@ class Connection final : public httplib::Stream {
     std::size_t begin_ = 0;
     std::size_t end_ = 0;
     std::size_t bytes_left_ = 0;  ///< of the request
-    Clock::time_point deadline_{};
+    Clock::time_point begun_{};
 };
 
 }  // namespace hone::decoder

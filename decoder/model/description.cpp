@@ -30,6 +30,7 @@ std::vector<std::string> lacking_of_experts(const models::Model& model, const Te
         lacks.emplace_back("experts that are not chosen by a softmax over all of them");
     if (model.router_bias) lacks.emplace_back("a router with a bias");
     if (model.shared_width > 0) lacks.emplace_back("an expert that sees all tokens");
+    if (model.expert_bias) lacks.emplace_back("experts with biases");
     if (model.own_expert_network || !model.gated_ffn)
         lacks.emplace_back("experts that are no gated networks");
     return lacks;

@@ -262,6 +262,19 @@ __device__ inline void join_block(const Tensors& tensors, const Shared& shared, 
     if (join_way == Join::last_block && threadIdx.x == 0 && !fragment.whole()) workspace.raise(piece);
 }
 
+/// Results of sequences without tokens, which have no units: each block looks after some of them. By all
+/// threads that compute, while the first tokens are on their way.
+__device__ inline void store_empty(const Tensors& tensors) {
+    if constexpr (!skips_empty) return;
+    const int batch = static_cast<int>(tensors.batch);
+    for (int sequence = static_cast<int>(blockIdx.x); sequence < batch;
+         sequence += static_cast<int>(gridDim.x)) {
+        if (tensors.length(sequence) != 0) continue;
+        for (int i = threadIdx.x; i < lists * items; i += compute_threads)
+            Joined().store(tensors, sequence, i / items, i % items);
+    }
+}
+
 /// After a block's last fragment, last_block; thread 0 has left `ended`.
 __device__ inline void join_ended(const Tensors& tensors, const Shared& shared) {
     sync_compute_warps();

@@ -160,6 +160,7 @@ __device__ inline void run(const Tensors& tensors, Shared& shared) {
     const int warp = threadIdx.x / 32;
     Schedule schedule(tensors);
     if (join_way == Join::last_block && threadIdx.x == 0) shared.ended = schedule.ended();
+    store_empty(tensors);
     Rows rows;
     for (Fragment fragment = schedule.next(); fragment.present; fragment = schedule.next()) {
         rows.start(tensors, fragment);

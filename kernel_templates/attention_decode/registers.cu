@@ -299,6 +299,7 @@ __device__ inline void run(const Tensors& tensors, Shared& shared) {
     held.load_v(tensors, walk);
     Query query;
     query.load(tensors, walk.fragment());
+    store_empty(tensors);
     Softmax softmax(tensors);
     Sums<v_blocks> sums;
     while (walk.fragment().present) {

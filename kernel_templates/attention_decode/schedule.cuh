@@ -12,7 +12,9 @@
 // memory is read together where heads lie inside of a token.
 //
 // Lengths lie on the device: every warp adds up the units of all sequences by itself. A sequence without
-// tokens has one unit, so that somebody writes its zeros. One that is not served has none.
+// tokens has no place on the line, since one each would make long ways of the padding of a batch; its zeros
+// are written apart (join.cuh). A cluster that has no tokens to read writes them itself. A sequence that is
+// not served has no place either.
 #pragma once
 
 #include "attention_decode/geometry.cuh"
@@ -57,10 +59,13 @@ __device__ inline int first_row_of(int list) { return list % row_groups * block_
 __device__ inline int token_of(int row) { return row / group; }
 __device__ inline int head_of(int list, int row) { return kv_head_of(list) * group + row % group; }
 
-/// Units of a sequence, at least 1; 0 where it is not served.
+/// Sequences may have no place on the line.
+inline constexpr bool skips_empty = has_lengths && cluster == 1;
+
+/// Units of a sequence; 0 where it is not served, or has no tokens and no cluster.
 __device__ inline int units_of(const Tensors& tensors, int length) {
-    if constexpr (packed) {
-        if (length < 0) return 0;
+    if constexpr (packed || skips_empty) {
+        if (length < (skips_empty ? 1 : 0)) return 0;
     }
     const Visible visible = tensors.visible(length);
     return max(1, (visible.last + unit - 1) / unit - visible.first / unit);
@@ -235,7 +240,7 @@ class Schedule {
         do {
             length_ = tensors_.length(++sequence_);
             units_ = units_of(tensors_, length_);
-        } while (packed && units_ == 0);
+        } while ((packed || skips_empty) && units_ == 0);
     }
 
     const Tensors& tensors_;

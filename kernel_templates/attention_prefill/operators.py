@@ -76,7 +76,8 @@ attention = operator(
          "One operator serves prefill and decode: calls of up to 16 queries a sequence (not packed) take "
          "kernels that read a KV cache at the speed of memory, others those of prefill, which read codes of fp8, too. Packed queries over a "
          "paged cache are chunks of prompts, prompts behind a cached prefix and single tokens in one call, which "
-         "enqueues kernels of both kinds where it may have single tokens: of each only what is its own is read. "
+         "enqueues kernels of both kinds, beside each other, where it may have single tokens: of each only what is its "
+         "own is read. "
          "Lengths, starts and page tables are on the device: a captured graph may be replayed with others.",
     fields=[
         integer("heads", 0, "heads of q and out"),
@@ -151,13 +152,16 @@ attention = operator(
             number_argument("pool_pages", "pages of the cache; needed when it is paged"),
             number_argument("q_tokens", "tokens of all sequences of a packed call; 0: nothing is done"),
             number_argument("kv_tokens", "the same of k and v, from 1; unused when they are paged"),
+            number_argument("prompts", "sequences of more than one query, where queries are packed over pages and the "
+                                       "host knows that so many stand behind all others, which have one or none; 0: "
+                                       "not known, q_starts tells"),
             real_argument("scale", 0.0, "factor of q k^T; 0 or less: 1 / sqrt(head_dim)"),
             real_argument("softcap", 0.0, "above 0; needed when the operator has a softcap"),
         ],
         run="q_len and kv_len are those of every sequence; where lengths or starts are on the device, the "
             "most that any has. kv_len from 1; with batch or q_len 0 nothing is done.",
         python="q k v",
-        keywords="kv_lengths page_table q_starts kv_starts q_len kv_len k_scale v_scale sinks scale softcap out lse "
+        keywords="kv_lengths page_table q_starts kv_starts q_len kv_len prompts k_scale v_scale sinks scale softcap out lse "
                  "workspace",
         python_says="Returns out, or (out, lse) where the operator has an lse.\n\n"
                     "q and out are [batch, q_len, heads, head_dim]; k and v [batch, kv_len, kv_heads, "
@@ -171,7 +175,9 @@ attention = operator(
                     "kv_lengths [batch]: keys of each sequence, the call's own tokens included. kv_len: "
                     "keys of every sequence, or the most of any where the lengths are on the device; None: "
                     "as many as k has room for. Of a packed call the most of any, q_len and where there are no "
-                    "pages kv_len, have to be given. Lengths, starts and tables are int32 on the device; k_scale and v_scale are "
+                    "pages kv_len, have to be given; prompts: over pages, as many sequences at the end have more than one "
+                    "query and all others one or none, where the host knows it, which leaves out launches that would "
+                    "find nothing. Lengths, starts and tables are int32 on the device; k_scale and v_scale are "
                     "fp32 [kv_heads], of an fp8 cache; sinks fp32 [heads]. scale: None is head_dim^-0.5.\n\n"
                     "lse is fp32 [batch, heads, q_len], packed [heads, q_tokens], without gaps, in natural "
                     "logarithms. workspace is any memory of workspace_bytes(batch, q_len, kv_len), aligned "
@@ -203,7 +209,7 @@ attention = operator(
                   "out": "filled_in(args.out_strides, {queries, d.heads, d.head_dim})"},
              given={"q_tokens": "d.packed ? queries : sizes.batch * queries",
                     "kv_tokens": "packs_keys(d) ? keys : sizes.batch * keys",
-                    "least_queries": "least_queries(d, args, sizes)",
+                    "least_queries": "std::int64_t{1}",
                     "page_table_stride": "page_table_stride(args.page_table_stride, d.page_size, sizes.kv_len)",
                     "scale": "scale_of(d, args.scale)", "softcap": "softcap_of(d, args.softcap)"}),
     ],

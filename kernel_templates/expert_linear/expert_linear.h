@@ -33,11 +33,14 @@ struct ExpertProblem : Fields {
     }
     /// Experts that have rows, and how many of them.
     [[nodiscard]] std::int64_t active() const { return std::min(experts, places()); }
+    /// As many as to expect where tokens choose at random.
+    [[nodiscard]] std::int64_t with_rows() const { return tiles(std::max<std::int64_t>(tokens, 1)); }
     [[nodiscard]] std::int64_t rows_an_active() const { return ceil_div(places(), active()); }
-    /// Tiles of `rows` rows, as many as to expect: rows of an expert scatter by their root.
+    /// Tiles of `rows` rows, as many as to expect where tokens choose at random: rows of an expert scatter by
+    /// their root, and of few rows an expert some have none.
     [[nodiscard]] std::int64_t tiles(std::int64_t rows) const {
+        if (rows_an_expert() < 8) return tiles_of_few(rows);
         const double mean = static_cast<double>(places()) / static_cast<double>(active());
-        if (mean <= 1) return active();
         const double width = std::sqrt(2 * mean);
         double tiles = 1;
         for (double full = static_cast<double>(rows); full < mean + 4 * width;
@@ -45,13 +48,36 @@ struct ExpertProblem : Fields {
             tiles += 0.5 * std::erfc((full + 0.5 - mean) / width);
         return std::llround(tiles * static_cast<double>(active()));
     }
+    /// tiles(), by the chances of each number of rows.
+    [[nodiscard]] std::int64_t tiles_of_few(std::int64_t rows) const {
+        if (top_k == experts) return experts * ceil_div(tokens, rows);
+        const double share = static_cast<double>(top_k) / static_cast<double>(experts);
+        double chance = std::pow(1 - share, static_cast<double>(tokens));
+        double tiles = 0;
+        for (std::int64_t count = 1; count <= std::min<std::int64_t>(tokens, 64); ++count) {
+            chance *=
+                share / (1 - share) * static_cast<double>(tokens - count + 1) / static_cast<double>(count);
+            tiles += chance * static_cast<double>(ceil_div(count, rows));
+        }
+        return std::max<std::int64_t>(std::llround(tiles * static_cast<double>(experts)), 1);
+    }
+    /// Of these, those of an expert's last rows where they are `few` at most.
+    [[nodiscard]] double narrow_tiles(std::int64_t rows, std::int64_t few) const {
+        const double mean = static_cast<double>(places()) / static_cast<double>(active());
+        const double width = std::sqrt(2 * mean);
+        const auto above = [&](double count) { return 0.5 * std::erfc((count + 0.5 - mean) / width); };
+        double tiles = 0;
+        for (double full = 0; full < mean + 4 * width; full += static_cast<double>(rows))
+            tiles += above(full) - above(full + static_cast<double>(few));
+        return tiles * static_cast<double>(active());
+    }
     /// Tiles that any routing needs at most.
     [[nodiscard]] std::int64_t most_tiles(std::int64_t rows) const {
         return expert_linear::most_tiles(places(), experts, rows);
     }
 
     [[nodiscard]] double weight_bytes() const {
-        return static_cast<double>(products() * active() * element_bytes()) * static_cast<double>(in) *
+        return static_cast<double>(products() * with_rows() * element_bytes()) * static_cast<double>(in) *
                static_cast<double>(out);
     }
     [[nodiscard]] double flops() const {

@@ -18,8 +18,12 @@ struct Tile {
     int column;
 };
 
-/// `across`: columns of tiles.
-template <int tile_rows, int across>
+/// Which of the tiles are numbered: all, or where an expert's last tile is a narrow one if its rows are few,
+/// the others or these.
+enum class TilesOf { all, whole, narrow };
+
+/// `across`: columns of tiles; `narrow_rows`: most rows of a narrow tile.
+template <int tile_rows, int across, TilesOf which = TilesOf::all, int narrow_rows = 0>
 class ExpertTiles {
   public:
     /// By a whole warp, as find().
@@ -66,13 +70,21 @@ class ExpertTiles {
     __device__ int end(int expert) const { return min(max(starts_[expert + 1], begin(expert)), places_); }
     __device__ int tiles_of(int expert) const {
         if (expert >= experts) return 0;
-        return (end(expert) - begin(expert) + tile_rows - 1) / tile_rows;
+        const int rows = end(expert) - begin(expert);
+        if constexpr (which == TilesOf::whole)
+            return (rows + tile_rows - 1 - narrow_rows) / tile_rows;
+        else if constexpr (which == TilesOf::narrow)
+            return rows % tile_rows != 0 && rows % tile_rows <= narrow_rows ? 1 : 0;
+        else
+            return (rows + tile_rows - 1) / tile_rows;
     }
     /// `work` of the expert's tiles times columns.
     __device__ void locate(Tile& tile, int expert, int tiles, int work) const {
         tile.expert = expert;
         tile.column = work / tiles;
-        tile.first = begin(expert) + work % tiles * tile_rows;
+        const int before =
+            which == TilesOf::narrow ? (end(expert) - begin(expert)) / tile_rows : work % tiles;
+        tile.first = begin(expert) + before * tile_rows;
         tile.end = min(tile.first + tile_rows, end(expert));
     }
 

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <string>
 
+#include "kernel_templates/expert_linear/calibration.h"
 #include "kernel_templates/expert_linear/expert_linear.h"
 #include "kernel_templates/expert_linear/sizes.h"
 #include "kernel_templates/expert_linear/variants.h"
@@ -11,7 +12,7 @@ namespace hone {
 namespace expert_linear {
 namespace {
 
-const Variant* const variants[] = {&wgmma, &mma_tiles, &gemv, &plain};
+const Variant* const variants[] = {&strips, &wgmma, &mma_tiles, &gemv, &plain};
 
 std::string validate(const Problem& problem) { return wrong_sizes(ExpertProblem(problem)); }
 
@@ -71,6 +72,7 @@ const Family expert_linear_family = expert_linear::declared({
     .validate = expert_linear::validate,
     .tolerance = expert_linear::tolerance,
     .work = expert_linear::work,
+    .calibration = expert_linear::calibration,
     .reference_source = "expert_linear/reference.cu",
     .reference_kernels = expert_linear::reference_kernels,
     .reference_plan = expert_linear::reference_plan,

@@ -9,6 +9,7 @@ namespace hone::expert_linear {
 extern const Variant wgmma;
 extern const Variant mma_tiles;
 extern const Variant gemv;
+extern const Variant strips;
 extern const Variant plain;
 
 }  // namespace hone::expert_linear

@@ -69,9 +69,27 @@ __device__ inline float draw(uint64 seed, uint64 index, int fill) {
     return sqrtf(-2.0f * __logf(u)) * __cosf(6.2831853f * v);  // Box-Muller
 }
 
+/// Up to so many rows are put into buckets one by one.
+constexpr float most_drawn_rows = 4096.0f;
+
+/// Where bucket i begins when rows are put into `buckets` of them at random, `together` rows at a time into
+/// different ones, as a token goes to different experts.
+__device__ inline float drawn_start(uint64 seed, uint64 i, uint64 buckets, uint32 rows, uint32 together) {
+    const uint64 apart = max(buckets / together, uint64{1});
+    uint32 before = 0;
+    for (uint32 row = 0; row < rows; ++row) {
+        const uint64 first = mix(seed ^ mix(row / together)) % buckets;
+        before += (first + row % together * apart) % buckets < i ? 1 : 0;
+    }
+    return static_cast<float>(before);
+}
+
 /// Element i of a ramp whose ends are exact and whose other elements are off by as much as makes steps differ
 /// as those of rows do that are put at random (a variance of `step`), as far as the ramp never falls.
-__device__ inline float uneven(uint64 seed, uint64 i, uint64 elements, float step) {
+__device__ inline float uneven(uint64 seed, uint64 i, uint64 elements, float step, float together) {
+    const float rows = step * static_cast<float>(elements - 1);
+    if (rows <= most_drawn_rows)
+        return drawn_start(seed, i, elements - 1, __float2uint_rn(rows), max(__float2uint_rn(together), 1u));
     const float off = fminf(1.22f * sqrtf(step), 0.5f * step);
     const bool is_end = i == 0 || i == elements - 1;
     return step * static_cast<float>(i) + (is_end ? 0.0f : off * draw(seed, i, fill_constant));
@@ -110,7 +128,7 @@ extern "C" __global__ void __launch_bounds__(256)
         if (fill == fill_permutation) value = static_cast<float>(permuted(seed, i, elements));
         if (fill < fill_constant) value = draw(seed, i, fill);
         const bool is_uneven = fill == fill_uneven_ramp;
-        store(data, i, dtype, is_uneven ? uneven(seed, i, elements, scale) : fmaf(scale, value, offset));
+        store(data, i, dtype, is_uneven ? uneven(seed, i, elements, scale, offset) : fmaf(scale, value, offset));
     }
 }
 

@@ -73,13 +73,20 @@ template <class Values>
 consteval TunableOf<Values> make_tunable(std::int64_t Values::*member, std::string_view name,
                                          std::string_view meaning, std::initializer_list<std::int64_t> values,
                                          std::int64_t image_of_plain_launch = 0) {
-    return {member, {name, meaning, values, image_of_plain_launch}};
+    return {member, {name, meaning, values, image_of_plain_launch, {}}};
 }
 
 /// One row of the table: the member, its meaning in words, and all its values.
 template <auto member>
 [[nodiscard]] consteval auto tunable(std::string_view meaning, std::initializer_list<std::int64_t> values) {
     return make_tunable(member, member_name<member>(), meaning, values);
+}
+
+/// The row, of a tunable whose values mean something else for each value of `other`.
+template <auto other, class Values>
+[[nodiscard]] consteval TunableOf<Values> read_with(TunableOf<Values> row) {
+    row.tunable.read_with = member_name<other>();
+    return row;
 }
 
 /// The row of the tunable that says whether a launch is programmatic; its 0 has no image of its own.

@@ -14,7 +14,7 @@ quantized_expert_linear = family(
     ],
     pointers=[
         read("x", "p.x_rows(), in", strided=True),
-        read("starts", "experts + 1, 1", "int32", fill=uneven_ramp("p.rows_an_expert()"),
+        read("starts", "experts + 1, 1", "int32", fill=uneven_ramp("p.rows_an_expert()", "top_k"),
              words="the first place of each expert, and the end"),
         read("rows", "p.places(), 1", "int32", when="p.maps_rows()", fill=permutation(),
              words="token * top_k + slot at each place"),

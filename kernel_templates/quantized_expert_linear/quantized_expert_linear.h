@@ -44,7 +44,7 @@ struct QuantizedExpertProblem : expert_linear::ExpertProblem {
 
     /// Bytes of the weights of experts that have rows, with their scales and zero points.
     [[nodiscard]] double weight_bytes() const {
-        return static_cast<double>(active()) * coded().weight_bytes();
+        return static_cast<double>(with_rows()) * coded().weight_bytes();
     }
 };
 

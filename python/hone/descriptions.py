@@ -49,8 +49,9 @@ class Attention(OfAttention):
     One operator serves prefill and decode: calls of up to 16 queries a sequence (not packed) take kernels
     that read a KV cache at the speed of memory, others those of prefill, which read codes of fp8, too. Packed
     queries over a paged cache are chunks of prompts, prompts behind a cached prefix and single tokens in one
-    call, which enqueues kernels of both kinds where it may have single tokens: of each only what is its own
-    is read. Lengths, starts and page tables are on the device: a captured graph may be replayed with others.
+    call, which enqueues kernels of both kinds, beside each other, where it may have single tokens: of each
+    only what is its own is read. Lengths, starts and page tables are on the device: a captured graph may be
+    replayed with others.
     """
 
     heads: int  # heads of q and out

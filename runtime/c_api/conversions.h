@@ -54,6 +54,7 @@ namespace hone::c_api {
             .pool_pages = args.pool_pages,
             .q_tokens = args.q_tokens,
             .kv_tokens = args.kv_tokens,
+            .prompts = args.prompts,
             .scale = args.scale,
             .softcap = args.softcap};
 }

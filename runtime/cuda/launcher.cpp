@@ -299,7 +299,7 @@ CUresult launch(const Driver& driver, const LoadedPlan& loaded, const Plan& plan
     MadeValues values;
     make_values(plan, call, values);
     Parameters parameters;
-    for (int i = 0; i < plan.launch_count; ++i) {
+    for (int i = plan.first_launch; i < plan.launch_count; ++i) {
         const Launch& launch = plan.launches[static_cast<std::size_t>(i)];
         const LoadedPlan::Entry& entry = loaded.entry(i);
         point(parameters, entry, launch, call, maps, values);

@@ -59,20 +59,31 @@ PreparedOperator::Rules PreparedOperator::rules_for(std::size_t bucket) const {
     return rules;
 }
 
-Status PreparedOperator::run(CUstream stream, const Call& call, const Sizes& sizes) const noexcept {
+Status PreparedOperator::run(CUstream stream, const Call& call, const Sizes& sizes,
+                             const Portion* portion) const noexcept {
     if (!grid_.takes(sizes)) return Status::bad_rows;
     if (grid_.nothing_in(sizes)) return Status::ok;
     const std::size_t i = grid_.find(sizes);
     const Bucket& bucket = buckets_[i];
     if (const Status status = check_call(rules_[i], call); status != Status::ok) return status;
 
-    const CUresult result = enqueue(bucket, plan_of(bucket, grid_.problem(sizes)), call, stream);
+    const CUresult result = enqueue(bucket,
+                                    portion == nullptr ? plan_of(bucket, grid_.problem(sizes))
+                                                       : plan_of(bucket, grid_.problem(sizes), *portion),
+                                    call, stream);
     if (result != CUDA_SUCCESS) [[unlikely]] {
         session_->log().count_failure(bucket.site, static_cast<int>(result));
         return Status::launch_failed;
     }
-    bucket.counter->add();
+    if (portion == nullptr || portion->first) bucket.counter->add();
     return Status::ok;
+}
+
+std::optional<std::int64_t> PreparedOperator::workspace_beside(const Sizes& sizes) const noexcept {
+    if (!grid_.takes(sizes) || grid_.nothing_in(sizes)) return std::nullopt;
+    const Plan plan = plan_of(buckets_[grid_.find(sizes)], grid_.problem(sizes));
+    if (!plan.runs_beside) return std::nullopt;
+    return plan.workspace_bytes;
 }
 
 Status PreparedOperator::check(const Call& call, const Sizes& sizes) const noexcept {
@@ -93,6 +104,17 @@ std::int64_t PreparedOperator::workspace_bytes(const Sizes& sizes) const {
 
 Plan PreparedOperator::plan_of(const Bucket& bucket, const Problem& problem) const noexcept {
     return bucket.candidate.variant->plan(problem, bucket.candidate.config, session_->traits());
+}
+
+Plan PreparedOperator::plan_of(const Bucket& bucket, const Problem& problem,
+                               const Portion& portion) const noexcept {
+    DeviceTraits traits = session_->traits();
+    if (portion.multiprocessors != 0) traits.sm_count = portion.multiprocessors;
+    Plan plan = bucket.candidate.variant->plan(problem, bucket.candidate.config, traits);
+    if (portion.early) plan.launches[0].programmatic = true;
+    if (!portion.first) plan.first_launch = 1;
+    if (!portion.rest) plan.launch_count = 1;
+    return plan;
 }
 
 Status PreparedOperator::check_call(const Rules& rules, const Call& call) const noexcept {

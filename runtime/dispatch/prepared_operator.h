@@ -32,6 +32,14 @@ struct Bucket {
     RunCounter* counter = nullptr;  ///< of its calls; lives in the session, or in the capture
 };
 
+/// What run() enqueues of a call that shares the GPU with another one.
+struct Portion {
+    int multiprocessors = 0;  ///< that the call is planned for; 0: all
+    bool first = true;        ///< the plan's first launch
+    bool rest = true;         ///< those behind it
+    bool early = false;       ///< the first may start while what stands in front of it runs
+};
+
 class PreparedOperator final : public Prepared {
   public:
     /// `problem` carries the maxima in its run-time fields; `buckets` belong to the cells of the grid, one
@@ -41,7 +49,11 @@ class PreparedOperator final : public Prepared {
                      PrepareReport report);
 
     /// A dynamic size of 0 enqueues nothing. The call's scalars are complete: strides in elements.
-    [[nodiscard]] Status run(CUstream stream, const Call& call, const Sizes& sizes) const noexcept;
+    [[nodiscard]] Status run(CUstream stream, const Call& call, const Sizes& sizes,
+                             const Portion* portion = nullptr) const noexcept;
+
+    /// Bytes that such a call needs by itself, where its kernel may run beside another (Plan::runs_beside).
+    [[nodiscard]] std::optional<std::int64_t> workspace_beside(const Sizes& sizes) const noexcept;
 
     /// What run() would say before it enqueues anything.
     [[nodiscard]] Status check(const Call& call, const Sizes& sizes) const noexcept;
@@ -87,6 +99,8 @@ class PreparedOperator final : public Prepared {
 
     [[nodiscard]] Rules rules_for(std::size_t bucket) const;
     [[nodiscard]] Plan plan_of(const Bucket& bucket, const Problem& problem) const noexcept;
+    [[nodiscard]] Plan plan_of(const Bucket& bucket, const Problem& problem,
+                               const Portion& portion) const noexcept;
     [[nodiscard]] Status check_call(const Rules& rules, const Call& call) const noexcept;
     [[nodiscard]] static std::string misalignment(const Rules& rules, const Call& call, const CallText& text);
     [[nodiscard]] CUresult enqueue(const Bucket& bucket, const Plan& plan, const Call& call,

@@ -27,8 +27,9 @@ namespace hone {
 /// One operator serves prefill and decode: calls of up to 16 queries a sequence (not packed) take kernels
 /// that read a KV cache at the speed of memory, others those of prefill, which read codes of fp8, too. Packed
 /// queries over a paged cache are chunks of prompts, prompts behind a cached prefix and single tokens in one
-/// call, which enqueues kernels of both kinds where it may have single tokens: of each only what is its own
-/// is read. Lengths, starts and page tables are on the device: a captured graph may be replayed with others.
+/// call, which enqueues kernels of both kinds, beside each other, where it may have single tokens: of each
+/// only what is its own is read. Lengths, starts and page tables are on the device: a captured graph may be
+/// replayed with others.
 struct Attention {
     std::int64_t heads = 0;          ///< heads of q and out
     std::int64_t kv_heads = 0;       ///< heads of k and v, a divisor of `heads`; 0: as many
@@ -99,8 +100,11 @@ struct AttentionArgs {
     std::int64_t pool_pages = 0;         ///< pages of the cache; needed when it is paged
     std::int64_t q_tokens = 0;           ///< tokens of all sequences of a packed call; 0: nothing is done
     std::int64_t kv_tokens = 0;          ///< the same of k and v, from 1; unused when they are paged
-    float scale = 0.0F;                  ///< factor of q k^T; 0 or less: 1 / sqrt(head_dim)
-    float softcap = 0.0F;                ///< above 0; needed when the operator has a softcap
+    /// sequences of more than one query, where queries are packed over pages and the host knows that so many
+    /// stand behind all others, which have one or none; 0: not known, q_starts tells
+    std::int64_t prompts = 0;
+    float scale = 0.0F;    ///< factor of q k^T; 0 or less: 1 / sqrt(head_dim)
+    float softcap = 0.0F;  ///< above 0; needed when the operator has a softcap
 };
 
 /// A prepared Attention.

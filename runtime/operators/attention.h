@@ -107,7 +107,7 @@ inline constexpr CallName decode_names[] = {{"k_cache", "k"},
     call.scalars[attention_prefill::page_table_stride] =
         Scalar::of(page_table_stride(args.page_table_stride, description.page_size, sizes.kv_len));
     call.scalars[attention_prefill::pool_pages] = Scalar::of(args.pool_pages);
-    call.scalars[attention_prefill::least_queries] = Scalar::of(least_queries(description, args, sizes));
+    call.scalars[attention_prefill::least_queries] = Scalar::of(std::int64_t{1});
     call.scalars[attention_prefill::q_batch_stride] = Scalar::of(q.batch);
     call.scalars[attention_prefill::q_token_stride] = Scalar::of(q.token);
     call.scalars[attention_prefill::q_head_stride] = Scalar::of(q.head);

@@ -63,18 +63,30 @@ struct TensorExtents {
                         kv_strides(attention, args.v_strides, kv_len));
 }
 
-/// Whether sequences of a single query, packed beside others over pages, are left to the kernels of decode:
-/// not where as many tokens as there are say that all sequences have more.
-[[nodiscard]] inline bool sets_singles_apart(const Attention& attention, const AttentionArgs& args,
-                                             const AttentionSizes& sizes) noexcept {
-    return attention.packed && attention.page_size != 0 && strides_agree(attention, args, sizes.kv_len) &&
-           (sizes.q_len == 1 || args.q_tokens != sizes.batch * sizes.q_len);
+/// Sequences in front of a call's prompts, where the host knows these; all, where it does not.
+[[nodiscard]] constexpr std::int64_t sequences_in_front(const AttentionArgs& args,
+                                                        const AttentionSizes& sizes) noexcept {
+    return sizes.batch - args.prompts;
 }
 
-/// Fewest queries of a sequence that the kernels of prefill take.
-[[nodiscard]] inline std::int64_t least_queries(const Attention& attention, const AttentionArgs& args,
-                                                const AttentionSizes& sizes) noexcept {
-    return sets_singles_apart(attention, args, sizes) ? 2 : 1;
+/// Whether sequences of a single query, packed beside others over pages, are left to the kernels of decode:
+/// not where the host knows that there are none, or as many tokens as there are say that all have more.
+[[nodiscard]] inline bool sets_singles_apart(const Attention& attention, const AttentionArgs& args,
+                                             const AttentionSizes& sizes) noexcept {
+    const bool may_have =
+        args.prompts > 0 ? sequences_in_front(args, sizes) > 0 : args.q_tokens != sizes.batch * sizes.q_len;
+    return attention.packed && attention.page_size != 0 && strides_agree(attention, args, sizes.kv_len) &&
+           (sizes.q_len == 1 || may_have);
+}
+
+/// The same call without its first sequences; packed queries stay where they are, as starts say.
+[[nodiscard]] inline AttentionArgs behind(AttentionArgs args, std::int64_t sequences,
+                                          const Attention& attention, const AttentionSizes& sizes) noexcept {
+    args.q_starts += sequences;
+    args.kv_lengths += sequences;
+    args.page_table +=
+        sequences * page_table_stride(args.page_table_stride, attention.page_size, sizes.kv_len);
+    return args;
 }
 
 /// How decode learns the sequences' lengths, and prefill.

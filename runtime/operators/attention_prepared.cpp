@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <stdexcept>
 
 #include "runtime/operators/attention.h"
@@ -31,6 +32,9 @@ Status check_sizes(const Attention& attention, const AttentionArgs& args, Attent
         return refuse(bad, "q_len", sizes.q_len, "0, or {} to {}", attention.min_q_len, attention.max_q_len);
     if (!within(sizes.kv_len, attention.max_kv_len))
         return refuse(bad, "kv_len", sizes.kv_len, "1 to {}", attention.max_kv_len);
+    const std::int64_t most_prompts = attention.packed && attention.page_size != 0 ? sizes.batch : 0;
+    if (!within(args.prompts, most_prompts))
+        return refuse(bad, "prompts", args.prompts, "0 to {}", most_prompts);
     if (attention.packed && args.q_tokens < 0) return refuse(bad, "q_tokens", args.q_tokens, "from 0");
     if (packs_keys(attention) && args.kv_tokens < 0)
         return refuse(bad, "kv_tokens", args.kv_tokens, "from 1");
@@ -58,6 +62,16 @@ Status check_numbers(const Attention& attention, const AttentionArgs& args, Atte
 /// Decode reads k and v with the same strides.
 bool strides_fit(const Attention& attention, const AttentionArgs& args, AttentionSizes sizes) noexcept {
     return !is_decode(attention, sizes.q_len) || strides_agree(attention, args, sizes.kv_len);
+}
+
+/// The next part of a workspace begins there.
+constexpr std::int64_t aligned(std::int64_t bytes) noexcept { return (bytes + 255) / 256 * 256; }
+
+/// Multiprocessors that decode needs to read a cache at the speed of memory: each reads 30 GB/s and more.
+int reading_multiprocessors(const DeviceTraits& traits) noexcept {
+    constexpr double bytes_per_s = 30e9;
+    const double needed = std::ceil(traits.memory_bytes_per_s / bytes_per_s);
+    return static_cast<int>(std::min(needed, static_cast<double>(traits.sm_count)));
 }
 
 void check_size(const char* name, std::int64_t size, std::int64_t most) {
@@ -105,11 +119,22 @@ PreparedAttention::Parts PreparedAttention::parts_for(const AttentionArgs& args,
                                                       AttentionSizes sizes) const noexcept {
     if (is_decode(attention_, sizes.q_len)) return {decode_part(args, sizes), std::nullopt};
     Parts parts;
+    AttentionArgs rest = args;
     if (sets_singles_apart(attention_, args, sizes)) {
-        parts.decode.emplace(decode_part(args, {sizes.batch, 1, sizes.kv_len}));
-        if (sizes.q_len == 1) return parts;
+        if (sizes.q_len == 1) {
+            parts.decode.emplace(decode_part(args, sizes));
+            return parts;
+        }
+        const std::int64_t front = sequences_in_front(args, sizes);
+        parts.decode.emplace(decode_part(args, {front, 1, sizes.kv_len}));
+        if (args.prompts > 0) {
+            rest = behind(args, front, attention_, sizes);
+            sizes.batch = args.prompts;
+        }
     }
-    parts.prefill.emplace(Part{*prefill_, prefill_call(attention_, args, sizes), prefill_sizes(sizes)});
+    parts.prefill.emplace(Part{*prefill_, prefill_call(attention_, rest, sizes), prefill_sizes(sizes)});
+    if (parts.decode)
+        parts.prefill->call.scalars[attention_prefill::least_queries] = Scalar::of(std::int64_t{2});
     return parts;
 }
 
@@ -138,12 +163,32 @@ Status PreparedAttention::run(CUstream stream, const AttentionArgs& args,
         const Status wrong = check_indices(*checking_, stream, attention_, args, sizes);
         if (wrong != Status::ok) return wrong;
     }
-    for (const Part* part : parts.all()) {
-        if (part == nullptr) continue;
-        const Status wrong = part->kernels.run(stream, part->call, part->sizes);
-        if (wrong != Status::ok) return wrong;
+    if (parts.decode && parts.prefill) return run_both(stream, *parts.decode, *parts.prefill);
+    const Part& part = parts.decode ? *parts.decode : *parts.prefill;
+    return part.kernels.run(stream, part.call, part.sizes);
+}
+
+// Decode's kernel, beside it that of prefill, which begins where the first one leaves multiprocessors and
+// ends behind it, and then what decode has to join. A kernel of prefill that may do so never waits for decode
+// at its start, and so has a workspace of its own. Others wait, and follow.
+Status PreparedAttention::run_both(CUstream stream, Part decode, const Part& prefill) noexcept {
+    const std::optional<std::int64_t> apart = prefill.kernels.workspace_beside(prefill.sizes);
+    void*& workspace = decode.call.pointers[attention_decode::workspace];
+    if (apart && workspace != nullptr) workspace = static_cast<std::byte*>(workspace) + aligned(*apart);
+    if (!apart || !decode.kernels.workspace_beside(decode.sizes)) {
+        const Status wrong = decode.kernels.run(stream, decode.call, decode.sizes);
+        return wrong != Status::ok ? wrong : prefill.kernels.run(stream, prefill.call, prefill.sizes);
     }
-    return Status::ok;
+    Portion portion{.multiprocessors = reading_multiprocessors(decode.kernels.session().traits()),
+                    .rest = false};
+    Status wrong = decode.kernels.run(stream, decode.call, decode.sizes, &portion);
+    if (wrong != Status::ok) return wrong;
+    constexpr Portion early{.early = true};
+    wrong = prefill.kernels.run(stream, prefill.call, prefill.sizes, &early);
+    if (wrong != Status::ok) return wrong;
+    portion.first = false;
+    portion.rest = true;
+    return decode.kernels.run(stream, decode.call, decode.sizes, &portion);
 }
 
 std::string PreparedAttention::refusal(const AttentionArgs& args, AttentionSizes sizes) const {
@@ -191,7 +236,7 @@ std::int64_t PreparedAttention::workspace_bytes(const Sizes& given) const {
         capacity *= 2;
     }
     if (is_decode(attention_, sizes.q_len)) return most;
-    return std::max(most, prefill_->workspace_bytes(prefill_sizes(sizes)));
+    return most + aligned(prefill_->workspace_bytes(prefill_sizes(sizes)));
 }
 
 }  // namespace hone::runtime

@@ -35,7 +35,7 @@ class PreparedAttention final : public Prepared {
         Sizes sizes;
     };
     /// What serves a call that has something to do: one of them, or both, of which each leaves the other's
-    /// sequences alone. They follow each other and may share a workspace.
+    /// sequences alone.
     struct Parts {
         std::optional<Part> decode;
         std::optional<Part> prefill;
@@ -47,6 +47,7 @@ class PreparedAttention final : public Prepared {
     [[nodiscard]] Parts parts_for(const AttentionArgs& args, AttentionSizes sizes) const noexcept;
     [[nodiscard]] Part decode_part(const AttentionArgs& args, AttentionSizes sizes) const noexcept;
     [[nodiscard]] static Status check(const Parts& parts) noexcept;
+    [[nodiscard]] static Status run_both(CUstream stream, Part decode, const Part& prefill) noexcept;
 
     using Kernels = std::shared_ptr<const PreparedOperator>;
 

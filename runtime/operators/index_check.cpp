@@ -77,11 +77,23 @@ Touched seen_keys(const Attention& attention, std::int64_t q_len, std::int64_t l
     return {std::max<std::int64_t>(first, 0), length};
 }
 
+/// Whether sequences have as many queries as a host says that knows where prompts begin.
+bool are_as_told(const Indices& starts, std::int64_t sequences, std::int64_t prompts) {
+    const std::int64_t front = sequences - prompts;
+    for (std::int64_t i = 0; prompts > 0 && front > 0 && i < sequences; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        const std::int64_t queries = starts[at + 1] - starts[at];
+        if (i < front ? queries > 1 : queries == 1) return false;
+    }
+    return true;
+}
+
 Status check_pages(const Driver& driver, const Attention& attention, const AttentionArgs& args,
                    AttentionSizes sizes, const Indices& lengths) {
     Indices starts;
     if (attention.packed) starts = read(driver, args.q_starts, sizes.batch + 1);
     if (attention.packed && !are_starts(starts, sizes.q_len, args.q_tokens)) return Status::bad_lengths;
+    if (!are_as_told(starts, sizes.batch, args.prompts)) return Status::bad_lengths;
     const PageTable table = read_table(driver, args, sizes.batch, attention.page_size, sizes.kv_len);
     for (std::size_t i = 0; i < lengths.size(); ++i) {
         const std::int64_t queries = attention.packed ? starts[i + 1] - starts[i] : sizes.q_len;

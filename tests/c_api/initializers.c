@@ -69,7 +69,8 @@ static int attention_args_differs(void) {
            made.pool_pages != wanted.pool_pages ||
            made.q_tokens != wanted.q_tokens ||
            made.kv_tokens != wanted.kv_tokens ||
-           made.sinks != wanted.sinks;
+           made.sinks != wanted.sinks ||
+           made.prompts != wanted.prompts;
 }
 
 static int embedding_differs(void) {

@@ -55,6 +55,26 @@ TEST_CASE("a text comes as it grows, and as JSON with its times") {
     CHECK(has(ids.out, "3 tokens after 3 of model"));
 }
 
+TEST_CASE("the times of a text say what they depend on") {
+    const Model model;
+    const Ended shown = model.generate({"-p", "Once upon", "-n", "5", "--stats"});
+    INFO(shown.out);
+    CHECK(shown.out.starts_with("!!!!!\n5 tokens after"));
+    CHECK(has(shown.out, "a step's graph alone 0."));
+    CHECK(has(shown.out, " MHz of "));
+    CHECK(has(shown.out, "0 of its 8 kernels were measured on this kind of GPU\n"));
+    CHECK(has(shown.out, "\n  output of attention (fallback): linear "));
+    const nlohmann::json step =
+        model.generate({"-p", "Once upon", "-n", "5", "--stats", "--json"}).json()["data"]["stats"]["step"];
+    CHECK(step["graph_ms"] > 0);
+    CHECK(step["sm_mhz"] > 0);
+    CHECK(step["throttled"] == false);
+    CHECK(step["kernels"] == 8);
+    REQUIRE(step["not_measured"].size() == 8);
+    for (const nlohmann::json& kernel : step["not_measured"]) CHECK(kernel["origin"] == "fallback");
+    CHECK_FALSE(model.generate({"-p", "Once", "-n", "5", "--json"}).json()["data"]["stats"].contains("step"));
+}
+
 TEST_CASE(
     "the kernels of a model are compiled side by side, each image once, and come from the cache later") {
     if (hone::runtime::compiler_count() < 2) {

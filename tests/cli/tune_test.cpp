@@ -590,3 +590,31 @@ TEST_CASE("ahead-of-time compilation fills the image cache without a GPU") {
     CHECK(second["data"]["from_cache"] == second["data"]["images"]);
     CHECK(sandbox.run({"compile", "--op", "rmsnorm", "--fields", "dtype=bf16 hidden=4096"}).code == 2);
 }
+
+TEST_CASE("without a GPU compiling ends ten seconds after the predictions, with --offline when all is done") {
+    Sandbox sandbox;
+    sandbox.set("HONE_DATA_DIR", sandbox.path("empty").string());
+    std::filesystem::create_directory(sandbox.path("empty"));
+    sandbox.set("HONE_FAKE_SCRIPT", "compile:sleep_us=4000000");
+    const Sandbox::Words sizes{"tune",
+                               "--op",
+                               "rmsnorm",
+                               "--fields",
+                               "dtype=bf16 hidden=4096",
+                               "--tokens",
+                               "1,2,4,8,16,32,64,128,256,512,1024,2048,4096,8192",
+                               "--json"};
+    const Ended ended = sandbox.run(sizes);
+    INFO(ended.err);
+    CHECK(ended.code == 0);
+    CHECK(ended.err.find("not all problems were reached within 10 s of compiling") != std::string::npos);
+    const nlohmann::json run = ended.json()["data"]["runs"][0];
+    CHECK(run["stopped"] == "answered");
+    CHECK(run["problems"].size() == 14);
+    for (const nlohmann::json& problem : run["problems"]) CHECK(problem["winner"].is_object());
+    sandbox.set("HONE_FAKE_SCRIPT", "");
+    Sandbox::Words asked = sizes;
+    asked.emplace_back("--offline");
+    const nlohmann::json all = sandbox.run(asked).json()["data"]["runs"][0];
+    CHECK(all["stopped"] == "finished");
+}

@@ -341,9 +341,10 @@ TEST_CASE("what of experts does not go is refused by its name") {
     model.softmax_routing = false;
     model.shared_width = 4;
     model.own_expert_network = true;
+    model.expert_bias = true;
     const std::string all = refusal([&] { return describe(model, {}); });
     for (const char* what :
          {"experts that are not chosen by a softmax over all of them", "a router with a bias",
-          "an expert that sees all tokens", "experts that are no gated networks"})
+          "an expert that sees all tokens", "experts with biases", "experts that are no gated networks"})
         CHECK(contains(all, what));
 }

@@ -288,6 +288,30 @@ TEST_CASE("connections that say nothing do not keep others waiting") {
     CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(20));
 }
 
+TEST_CASE("requests that come slowly do not keep others waiting, and have their time where nobody waits") {
+    decoder::ServeOptions options{.http = {.request_timeout = std::chrono::milliseconds(60'000)}};
+    options.service.max_requests = 2;
+    const MadeServer server("text", options);
+    const std::string body = R"({"prompt": "a", "max_tokens": 1})";
+    const std::string head = "POST /v1/completions HTTP/1.1\r\nHost: x\r\n";
+    const std::string length = fmt::format("Content-Length: {}\r\n\r\n", body.size());
+    HttpClientSocket patient(server.port());
+    patient.send_text(head);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1500));  // longer than among many
+    patient.send_text(length + body);
+    CHECK(patient.response().status == 200);
+
+    std::vector<std::unique_ptr<HttpClientSocket>> slow;
+    for (int i = 0; i < 40; ++i) {  // twice as many as there are threads
+        slow.push_back(std::make_unique<HttpClientSocket>(server.port()));
+        slow.back()->send_text(i % 2 == 0 ? head : head + length + "{");
+    }
+    const auto begin = std::chrono::steady_clock::now();
+    CHECK(server.get("/health").status == 200);
+    CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(20));
+    CHECK(slow[1]->response().message() == "the body did not come as a whole");
+}
+
 TEST_CASE("bytes that are no request end their connection and nothing else") {
     const MadeServer server("text", {.http = {.request_timeout = std::chrono::milliseconds(200),
                                               .idle_timeout = std::chrono::milliseconds(200)}});

@@ -54,6 +54,12 @@ void take_parameters(const std::vector<std::size_t>& sizes, void** parameters, F
     }
 }
 
+/// As rules see it: a kernel takes as long on every GPU.
+Subject on_gpu(Subject subject, const CUctx_st& context) {
+    subject.words += " gpu=" + std::to_string(context.device);
+    return subject;
+}
+
 }  // namespace
 
 void Machine::reset() {
@@ -163,7 +169,7 @@ CUresult Machine::load_module(CUctx_st& context, const char* image, CUmodule* mo
     if (std::strncmp(image, "hone fake image ", 16) != 0) return CUDA_ERROR_INVALID_IMAGE;
     std::optional<FakeImage> parsed = parse_image(image);
     if (!parsed) return CUDA_ERROR_INVALID_IMAGE;
-    for (const Rule* rule : script.fire("load", subject_of(*parsed, "")))
+    for (const Rule* rule : script.fire("load", on_gpu(subject_of(*parsed, ""), context)))
         return static_cast<CUresult>(rule->number("fail", 200));
     if (!runs_on(parsed->arch, device_of(context))) return CUDA_ERROR_NO_BINARY_FOR_GPU;
     auto loaded = std::make_unique<CUmod_st>();
@@ -273,7 +279,8 @@ double Machine::duration_us(const CUctx_st& context, const LaunchRequest& reques
 
 CUresult Machine::run_kernel(CUstream_st& stream, const LaunchRequest& request) {
     if (stream.context->sticky != CUDA_SUCCESS) return stream.context->sticky;
-    const std::vector<const Rule*> rules = script.fire("launch", request.function->subject, previous_);
+    const std::vector<const Rule*> rules =
+        script.fire("launch", on_gpu(request.function->subject, *stream.context), previous_);
     for (const Rule* rule : rules) {
         if (const CUresult result = apply(*rule, stream, request); result != CUDA_SUCCESS) return result;
     }

@@ -9,7 +9,8 @@
 // Choosing events (kinds launch, compile, load):
 //   match=A,B     all of A, B must hold for the kernel. `name=value` is one of its constants (dtype,
 //                 hidden, threads, ...) or kernel=NAME, source=PATH, arch=NAME, whole; a bare word is part
-//                 of the kernel's or the source's name. Left out: every event.
+//                 of the kernel's or the source's name. `gpu=N` holds on that GPU (launch, load). Left
+//                 out: every event.
 //   previous=A,B  (launch) the same, for the last kernel launched that is not one of the measuring harness.
 //   after=N       from the N-th chosen event of this process on (1 is the first).
 //   times=N       for N events, then no more.

@@ -49,10 +49,10 @@ Sections sections_of(const Plan& plan) {
 
 double predicted(const std::string& problem, const std::string& tunables) {
     const Problem parsed = problem_of(problem);
-    const Candidate candidate = *parse_candidate(
-        *parsed.family,
-        "wgmma stages=2 dynamic=1 softmax_first=1 programmatic=0 query_in_registers=0 query_stages=1 " +
-            tunables);
+    const Candidate candidate = *parse_candidate(*parsed.family,
+                                                 "wgmma stages=2 dynamic=1 softmax_first=1 late_maxima=0 "
+                                                 "programmatic=0 query_in_registers=0 query_stages=1 " +
+                                                     tunables);
     return candidate.variant->predict_us(parsed, candidate.config, h100);
 }
 
@@ -84,7 +84,8 @@ TEST_CASE("wgmma: blocks fit the multiprocessor together, and no more are launch
               (g.consumers + g.producers()) * (g.moves_registers() ? g.launch_registers() : 255));
         const std::int64_t tiles = p.batch * p.heads * ceil_div(p.q_len, g.tile_m());
         CHECK(launch.grid.x == std::min<std::int64_t>(tiles, h100.sm_count * g.blocks_per_sm));
-        CHECK(plan.workspace_bytes == (tunable(candidate, "dynamic") != 0 ? 8 : 0));
+        CHECK(plan.runs_beside == (p.lengths == attention_prefill::Lengths::paged && !g.by_rows()));
+        CHECK(plan.workspace_bytes == (tunable(candidate, "dynamic") != 0 || plan.runs_beside ? 8 : 0));
         CHECK(launch.kernel == &candidate.variant->kernels[0]);
         const double us = candidate.variant->predict_us(problem, candidate.config, h100);
         CHECK(us > 0);

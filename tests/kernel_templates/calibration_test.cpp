@@ -71,10 +71,36 @@ TEST_CASE("a coefficient counts for its variant and value only, at its sizes") {
     CHECK(Correction(problem, *family.variants[1], traits).factor(config) == doctest::Approx(std::exp(0.01)));
 }
 
+TEST_CASE("a coefficient of a tunable that is read with another one counts beside its value alone") {
+    const DeviceTraits traits = hopper();
+    Problem problem = row_problem(8192);
+    Family family = *problem.family;
+    Variant variant = *family.variants[0];
+    std::vector<Tunable> tunables(variant.tunables.begin(), variant.tunables.end());
+    REQUIRE(tunables.size() > 1);
+    tunables[0].read_with = tunables[1].name;
+    variant.tunables = tunables;
+    const std::int64_t value = tunables[0].values.items[0];
+    const std::int64_t given = tunables[1].values.items[1];
+    const Coefficient coefficients[] = {
+        {variant.name, tunables[0].name, value, {200, 200, 200, 200, 200, 200, 200, 200}, given}};
+    family.calibration = coefficients;
+    problem.family = &family;
+    const Correction correction(problem, variant, traits);
+    Config config;
+    config[0] = value;
+    config[1] = given;
+    CHECK(correction.factor(config) == doctest::Approx(std::exp(0.2)));
+    config[1] = tunables[1].values.items[0];
+    CHECK(correction.factor(config) == 1);
+    CHECK(correction.factor(0, value, given) == doctest::Approx(std::exp(0.2)));
+    CHECK(correction.factor(0, value, tunables[1].values.items[0]) == 1);
+}
+
 TEST_CASE("every coefficient of this build names a variant, a tunable and a value of its family, once") {
     int coefficients = 0;
     for (const Family* family : families()) {
-        std::set<std::tuple<std::string_view, std::string_view, std::int64_t>> seen;
+        std::set<std::tuple<std::string_view, std::string_view, std::int64_t, std::int64_t>> seen;
         for (const Coefficient& coefficient : family->calibration) {
             CAPTURE(family->name);
             CAPTURE(coefficient.variant);
@@ -85,13 +111,21 @@ TEST_CASE("every coefficient of this build names a variant, a tunable and a valu
             }
             const Variant* variant = find_variant(*family, coefficient.variant);
             REQUIRE(variant != nullptr);
-            CHECK(seen.insert({coefficient.variant, coefficient.tunable, coefficient.value}).second);
+            CHECK(
+                seen.insert({coefficient.variant, coefficient.tunable, coefficient.value, coefficient.given})
+                    .second);
             ++coefficients;
             if (coefficient.tunable.empty()) continue;
             const auto tunable = std::ranges::find(variant->tunables, coefficient.tunable, &Tunable::name);
             REQUIRE(tunable != variant->tunables.end());
             const auto values = tunable->values.span();
             CHECK(std::ranges::find(values, coefficient.value) != values.end());
+            const auto other = std::ranges::find(variant->tunables, tunable->read_with, &Tunable::name);
+            const bool is_alone = other == variant->tunables.end();
+            CHECK(is_alone == tunable->read_with.empty());
+            const auto given = is_alone ? std::span<const std::int64_t>() : other->values.span();
+            CHECK((is_alone ? coefficient.given == 0
+                            : std::ranges::find(given, coefficient.given) != given.end()));
         }
     }
     CHECK(coefficients > 100);

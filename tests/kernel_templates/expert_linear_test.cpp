@@ -130,10 +130,11 @@ TEST_CASE("starts of tuning share all places out, as unevenly as where they fall
 
 TEST_CASE("tiles to expect are those of random routings") {
     std::mt19937 random(3);
-    for (const char* sizes : {"experts=8 top_k=2 tokens=16", "experts=8 top_k=2 tokens=256",
-                              "experts=128 top_k=8 tokens=300", "experts=128 top_k=8 tokens=4096"}) {
+    for (const char* sizes :
+         {"experts=128 top_k=8 tokens=16", "experts=8 top_k=2 tokens=16", "experts=8 top_k=2 tokens=256",
+          "experts=128 top_k=8 tokens=300", "experts=128 top_k=8 tokens=4096"}) {
         const ExpertProblem p(problem_of(std::string("dtype=bf16 in=8 out=8 ") + sizes));
-        for (const std::int64_t rows : {8, 16, 64, 96, 128, 256}) {
+        for (const std::int64_t rows : {1, 2, 8, 16, 64, 96, 128, 256}) {
             CAPTURE(sizes);
             CAPTURE(rows);
             constexpr int routings = 200;

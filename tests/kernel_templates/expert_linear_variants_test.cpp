@@ -4,6 +4,7 @@
 #include "kernel_templates/catalog.h"
 #include "kernel_templates/expert_linear/gemv_plan.h"
 #include "kernel_templates/expert_linear/mma_tiles/plan.h"
+#include "kernel_templates/expert_linear/strips_plan.h"
 #include "kernel_templates/expert_linear/variants.h"
 #include "kernel_templates/expert_linear/wgmma/plan.h"
 #include "kernel_templates/kit/tunables.h"
@@ -153,6 +154,7 @@ TEST_CASE("where there is no wgmma, experts with more than two rows run on the w
     const std::string sizes =
         "experts=8 top_k=2 in=4096 out=14336 activation=silu gated=yes gather=yes tokens=";
     CHECK(chosen(sizes + "1", {8, 0, false}) == "gemv");
+    CHECK(chosen(sizes + "16", {8, 0, false}) == "strips");
     CHECK(chosen(sizes + "512", {8, 0, false}) == "mma_tiles");
     CHECK(chosen(sizes + "512", {8, 9, false}) == "mma_tiles");
     CHECK(chosen(sizes + "512", {7, 5, false}) == "plain");
@@ -167,6 +169,29 @@ TEST_CASE("where there is no wgmma, experts with more than two rows run on the w
         CHECK(plan.launches[0].grid.x == p.most_tiles(c.tile_m) * ceil_div(p.out, g.result_columns()));
         CHECK(c.blocks_per_sm * (g.shared_bytes() + 1024) <= a100.shared_bytes_per_sm);
         CHECK(g.staging_bytes() <= static_cast<int>(plan.launches[0].shared_bytes));
+    }
+}
+
+TEST_CASE("strips read the weights of up to 8 rows once, in blocks of which a multiprocessor holds two") {
+    const std::string sizes = "experts=8 top_k=2 in=4096 out=14336 gather=yes tokens=";
+    CHECK(winner(sizes + "1") == "gemv");
+    CHECK(winner(sizes + "4") == "strips");
+    CHECK(winner(sizes + "16") == "strips");
+    CHECK(winner(sizes + "64") == "wgmma");
+    CHECK(enumerate(problem_of(sizes + "1"), strips, h100).empty());
+    CHECK(enumerate(problem_of(sizes + "64"), strips, h100).empty());
+    CHECK(enumerate(*parse_problem("expert_linear dtype=fp32 " + sizes + "16"), strips, h100).empty());
+    const Problem problem = problem_of(sizes + "16");
+    const ExpertProblem p(problem);
+    const std::vector<Config> configs = enumerate(problem, strips, h100);
+    CHECK(!configs.empty());
+    for (const Config& config : configs) {
+        const auto c = hone::values_of<StripsConfig>(config);
+        CHECK(c.tile_rows >= p.rows_an_active());
+        CHECK(512 % c.threads() == 0);
+        CHECK(c.rows % c.mma_rows() == 0);
+        const Plan plan = strips.plan(problem, config, h100);
+        CHECK(plan.launches[0].grid.x == p.most_tiles(c.tile_rows) * ceil_div(p.out, c.rows * c.row_warps));
     }
 }
 

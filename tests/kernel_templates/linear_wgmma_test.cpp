@@ -125,6 +125,20 @@ class Works {
     std::vector<std::vector<linear::gemm::Work>> of_block_;
 };
 
+/// Panels that stand in a row: together all results of it, none beyond the tile, at places that a copy may
+/// have.
+void check_panels(const linear::gemm::Geometry& g) {
+    const int width = g.swapped ? g.panel_tokens() : g.panel_width();
+    CHECK(width % 8 == 0);
+    CHECK(g.panel_start(0) == 0);
+    for (int i = 1; i < g.panels_across(); ++i) {
+        CHECK(g.panel_start(i) > g.panel_start(i - 1));
+        CHECK(g.panel_start(i) <= g.panel_start(i - 1) + width);
+        CHECK(g.panel_start(i) % 8 == 0);
+    }
+    CHECK(g.panel_start(g.panels_across() - 1) + width == (g.swapped ? g.tile_n : g.result_columns()));
+}
+
 }  // namespace
 
 TEST_CASE("wgmma: the ring and the staging fit, clusters have a tile each, others as many blocks as fit") {
@@ -144,15 +158,13 @@ TEST_CASE("wgmma: the ring and the staging fit, clusters have a tile each, other
                 CHECK((g.shared_bytes() + 1024) * g.blocks_per_sm <= h100.shared_bytes_per_sm);
                 CHECK(g.store_panels() * g.panel_bytes() <= 32 * 1024);
                 CHECK((g.staged == 0 || g.panels() >= g.store_panels()));
-                if (g.staged == 2) {
+                if (g.staged >= 2) {
                     auto many = g;
                     many.staged = 1;
                     CHECK(g.stages() > many.stages());
                 }
-                // Halves of a tile's tokens: together all of them, none beyond the tile.
-                CHECK(g.panel_tokens() % 8 == 0);
-                CHECK(g.panel_tokens() <= g.tile_n);
-                CHECK((g.swapped ? g.panels_across() : 1) * g.panel_tokens() >= g.tile_n);
+                if (g.staged == 3) CHECK((g.panel_bytes() <= 4 * 1024 && g.store_panels() >= 2));
+                if (g.staged != 0) check_panels(g);
 
                 const std::int64_t tiles = ceil_div(g.swapped ? p.out : p.tokens, g.result_rows()) *
                                            ceil_div(g.swapped ? p.tokens : p.out, g.result_columns());

@@ -159,9 +159,13 @@ class OtherArrays(AttentionCase):
         pages = self.call(PACKED_PAGES, kv_len=None)
         self.assertEqual(pages._run.rows, [(2, 4, 64)])
         self.assert_ran_with(
-            pages, q_tokens=7, kv_tokens=0, pool_pages=9, page_table_stride=4, q_batch_stride=0,
+            pages, q_tokens=7, kv_tokens=0, pool_pages=9, page_table_stride=4, prompts=0, q_batch_stride=0,
             k_batch_stride=16 * KV_HEADS * DIM, v_token_stride=KV_HEADS * DIM,
         )  # fmt: skip
+        self.assert_ran_with(self.call(PACKED_PAGES, prompts=2), prompts=2)
+        for description in (PLAIN, FULL, PACKED):
+            with self.assertRaisesRegex(ValueError, "prompts: it is given, .* packed=True and a page_size"):
+                self.call(description, prompts=1)
         for description in ROPES:
             self.assertEqual(self.call(description)._run.rows, [6])
         self.assert_ran_with(self.call(SPREAD), q_len=3, kv_len=40, pool_pages=2, table_rows=100)

@@ -23,8 +23,8 @@ void check_problem(const std::string& text, std::size_t each, AttentionLayout la
 }
 
 /// One candidate of wgmma, which must be among those that the rules allow.
-void check_wgmma(const std::string& text, const std::string& config) {
-    const AttentionCase attention(text, {});
+void check_wgmma(const std::string& text, const std::string& config, AttentionLayout layout = {}) {
+    const AttentionCase attention(text, layout);
     const Candidate candidate = parse_candidate(*attention.problem().family, "wgmma " + config).value();
     if (!runs_on(*candidate.variant, Bench::get().traits)) return;
     REQUIRE(allowed(attention.problem(), candidate, Bench::get().traits));
@@ -111,12 +111,33 @@ TEST_CASE("prefill of 16-bit elements is right with and without a mask, at sizes
 TEST_CASE("prefill is right in tiles of three warpgroups") {
     const std::string three =
         " consumers=3 stages=2 query_stages=1 blocks_per_sm=1 section_mib=24 dynamic=0 "
-        "softmax_first=0 programmatic=1";
+        "softmax_first=0 late_maxima=0 programmatic=1";
     const std::string sizes = " lse=yes heads=4 kv_heads=2 head_dim=64 batch=3 q_len=200 kv_len=333";
     check_wgmma(prefill("dtype=fp16" + sizes), "tile_n=128 query_in_registers=0" + three);
     check_wgmma(prefill("dtype=bf16 causal=yes" + sizes), "tile_n=96 query_in_registers=1" + three);
     check_wgmma(prefill("dtype=bf16 causal=yes lengths=cumulative" + sizes),
                 "tile_n=96 query_in_registers=0" + three);
+}
+
+TEST_CASE("prefill with late maxima is right, also where they grow by more than weights can hold") {
+    const std::string late =
+        "stages=2 query_stages=1 blocks_per_sm=1 section_mib=24 dynamic=0 softmax_first=0 late_maxima=1 "
+        "programmatic=0 ";
+    const std::string sizes = " lse=yes heads=4 kv_heads=2 batch=2 q_len=300 kv_len=433";
+    for (const AttentionLayout layout : {AttentionLayout{}, AttentionLayout{.uneven_queries = true}}) {
+        const auto check = [&](const std::string& problem, const std::string& config) {
+            check_wgmma(prefill(problem + sizes), late + config, layout);
+        };
+        check("dtype=bf16 causal=yes head_dim=128", "consumers=2 tile_n=128 query_in_registers=0");
+        check("dtype=fp16 causal=yes head_dim=128", "consumers=2 tile_n=64 query_in_registers=1");
+        check("dtype=bf16 head_dim=128", "consumers=2 tile_n=176 query_in_registers=0");
+        check("dtype=fp16 head_dim=64 sinks=yes", "consumers=3 tile_n=128 query_in_registers=0");
+        check("dtype=bf16 causal=yes head_dim=72 softcap=yes", "consumers=1 tile_n=96 query_in_registers=1");
+        check("dtype=bf16 causal=yes window=90 head_dim=128", "consumers=2 tile_n=96 query_in_registers=0");
+        check("dtype=fp16 causal=yes lengths=kv head_dim=128", "consumers=2 tile_n=80 query_in_registers=0");
+        check("dtype=bf16 causal=yes lengths=cumulative head_dim=64",
+              "consumers=1 tile_n=64 query_in_registers=1");
+    }
 }
 
 TEST_CASE("prefill of float32 is right with and without a mask, at sizes that no tile divides") {

@@ -235,6 +235,18 @@ TEST_CASE("single tokens among queries packed over pages are decode's, the other
     CHECK(kernels(43, {4, 40, 90}) == "dp");
     CHECK(kernels(160, {4, 40, 90}) == "p");  // as many tokens as all sequences may have
     CHECK(kernels(0, {4, 40, 90}).empty());
+    args.prompts = 4;
+    CHECK(kernels(43, {4, 40, 90}) == "p");  // the host knows that there are no single tokens
+    args.prompts = 1;
+    CHECK(kernels(43, {4, 40, 90}) == "dp");
+    CHECK(kernels(160, {4, 40, 90}) == "dp");  // what is known counts more than what sizes say
+    CHECK(kernels(4, {4, 1, 90}) == "d");
+    for (const std::int64_t wrong : {-1, 5}) {
+        args.prompts = wrong;
+        CHECK(attention.run(nullptr, args, {4, 40, 90}) == Status::bad_rows);
+        CHECK(attention.refusal(args, {4, 40, 90}).find("prompts") != std::string::npos);
+    }
+    args.prompts = 0;
     args.v_strides = {.token = 28};  // decode's kernels read k and v with the same strides
     CHECK(kernels(43, {4, 40, 90}) == "p");
     CHECK(kernels(4, {4, 1, 90}) == "p");
@@ -246,6 +258,45 @@ TEST_CASE("single tokens among queries packed over pages are decode's, the other
     CHECK(attention.refusal(args, {4, 40, 90}).find("kv_lengths") != std::string::npos);
     CHECK(explain_with(dispatcher, described, {4, 1, 90}).problem.starts_with("attention_decode"));
     CHECK(explain_with(dispatcher, described, {4, 9, 90}).problem.starts_with("attention_prefill"));
+}
+
+TEST_CASE(
+    "the launch for prompts starts beside that for single tokens, and what these have to join comes last") {
+    const FakeMachine machine;
+    Dispatcher dispatcher({.use_cache = false}, Driver::load());
+    Attention described{.heads = 32,
+                        .kv_heads = 8,
+                        .head_dim = 128,
+                        .max_batch = 64,
+                        .max_q_len = 512,
+                        .max_kv_len = 4096,
+                        .packed = true,
+                        .page_size = 16};
+    const AttentionKernel attention = prepared(dispatcher, described);
+    AttentionArgs args{.q = address<char>(1),
+                       .k = address<char>(2),
+                       .v = address<char>(3),
+                       .out = address<char>(4),
+                       .kv_lengths = address<std::int32_t>(7),
+                       .q_starts = address<std::int32_t>(6),
+                       .page_table = address<std::int32_t>(8),
+                       .workspace = address<char>(5),
+                       .pool_pages = 28,
+                       .q_tokens = 575};
+    const AttentionSizes sizes{.batch = 64, .q_len = 512, .kv_len = 4096};
+    for (const std::int64_t prompts : {0, 1}) {
+        CAPTURE(prompts);
+        args.prompts = prompts;
+        const int before = machine.launch_count();
+        REQUIRE(attention.run(nullptr, args, sizes) == Status::ok);
+        REQUIRE(machine.launch_count() >= before + 2);
+        CHECK(std::string(machine.launch(before)->kernel) == "attention_decode_ring");
+        CHECK(machine.launch(before)->grid[0] <= 132);
+        CHECK(std::string(machine.launch(before + 1)->kernel) == "attention_prefill_wgmma");
+        CHECK(machine.launch(before + 1)->programmatic == 1);
+        for (int i = before + 2; i < machine.launch_count(); ++i)
+            CHECK(std::string(machine.launch(i)->kernel) == "attention_decode_combine");
+    }
 }
 
 TEST_CASE("calls of more than 16 queries from pages are prefill's, those of fewer are decode's") {

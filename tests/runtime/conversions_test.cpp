@@ -517,8 +517,9 @@ TEST_CASE("hone_attention_args: every member arrives") {
     c.pool_pages = 28;
     c.q_tokens = 29;
     c.kv_tokens = 30;
-    c.scale = 31.5F;
-    c.softcap = 32.5F;
+    c.prompts = 31;
+    c.scale = 32.5F;
+    c.softcap = 33.5F;
     const AttentionArgs args = from_c(c);
     CHECK(args.q == at(2));
     CHECK(args.k == at(3));
@@ -549,8 +550,9 @@ TEST_CASE("hone_attention_args: every member arrives") {
     CHECK(args.pool_pages == 28);
     CHECK(args.q_tokens == 29);
     CHECK(args.kv_tokens == 30);
-    CHECK(args.scale == 31.5F);
-    CHECK(args.softcap == 32.5F);
+    CHECK(args.prompts == 31);
+    CHECK(args.scale == 32.5F);
+    CHECK(args.softcap == 33.5F);
 }
 
 TEST_CASE("hone_embedding_args: every member arrives") {

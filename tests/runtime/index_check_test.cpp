@@ -102,7 +102,7 @@ TEST_CASE("starts, lengths and pages of packed queries over pages are looked at"
     described.page_size = 16;
     const AttentionKernel attention = prepared(dispatcher, described, true);
     const auto run = [&](const std::vector<std::int32_t>& starts, const std::vector<std::int32_t>& lengths,
-                         const std::vector<std::int32_t>& pages) {
+                         const std::vector<std::int32_t>& pages, std::int64_t prompts = 0) {
         const DeviceIndices q_starts(driver, starts);
         const DeviceIndices kv_lengths(driver, lengths);
         const DeviceIndices page_table(driver, pages);
@@ -113,12 +113,18 @@ TEST_CASE("starts, lengths and pages of packed queries over pages are looked at"
         args.page_table_stride = 3;
         args.pool_pages = 5;
         args.q_tokens = 9;
+        args.prompts = prompts;
         return attention.run(nullptr, args, {2, 5, 48});
     };
     CHECK(run({0, 4, 9}, {48, 17}, {0, 1, 2, 3, 4, 99}) == Status::ok);
     CHECK(run({0, 0, 4}, {48, 17}, {-1, 99, -1, 3, 4, 99}) ==
           Status::ok);  // nobody asks for the first one's keys
+    CHECK(run({0, 1, 6}, {48, 17}, {0, 1, 2, 3, 4, 99}, 1) == Status::ok);
+    CHECK(run({0, 0, 0}, {48, 17}, {0, 1, 2, 3, 4, 99}, 1) == Status::ok);
+    CHECK(run({0, 1, 6}, {48, 17}, {0, 1, 2, 3, 4, 99}, 2) == Status::ok);  // all are prefill's
     const int before = machine.launch_count();
+    CHECK(run({0, 2, 6}, {48, 17}, {0, 1, 2, 3, 4, 99}, 1) == Status::bad_lengths);
+    CHECK(run({0, 1, 2}, {48, 17}, {0, 1, 2, 3, 4, 99}, 1) == Status::bad_lengths);
     CHECK(run({0, 4, 9}, {49, 17}, {0, 1, 2, 3, 4, 99}) == Status::bad_lengths);
     CHECK(run({0, 4, 10}, {48, 17}, {0, 1, 2, 3, 4, 99}) == Status::bad_lengths);
     CHECK(run({0, 6, 9}, {48, 17}, {0, 1, 2, 3, 4, 99}) == Status::bad_lengths);

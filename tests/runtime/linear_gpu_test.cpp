@@ -228,8 +228,10 @@ TEST_CASE("linear is right where the last tiles are split, and gives the same bi
     }
 }
 
-TEST_CASE("linear is right where neighbours take tiles side by side, and where few results are staged") {
-    for (const TunableRange wanted : {TunableRange{"neighbours", 2, 2}, TunableRange{"staged", 2, 2}}) {
+TEST_CASE(
+    "linear is right where neighbours take tiles side by side, where few results are staged, and in turns") {
+    for (const TunableRange wanted :
+         {TunableRange{"neighbours", 2, 2}, TunableRange{"staged", 2, 2}, TunableRange{"staged", 3, 3}}) {
         check_with("dtype=bf16 in=1032 out=2056 tokens=300", wanted, 4);
         check_with("dtype=fp16 in=520 out=20008 bias=yes residual=yes activation=gelu_tanh tokens=333",
                    wanted, 4);

@@ -223,6 +223,27 @@ TEST_CASE("tiles of 144 rows are right where results are combined, and where one
     }
 }
 
+// Narrow tiles have the last rows of an expert, of all rows too, whose boxes begin early.
+TEST_CASE("few last rows of an expert in narrow tiles are right") {
+    for (const char* format : {formats[0], formats[2], formats[3]}) {
+        for (const char* option : {options[0], options[1], options[2]}) {
+            for (const char* tokens : {"150", "350"}) {
+                const CodedExperts experts(std::string("dtype=bf16 ") + format + option +
+                                           "experts=4 top_k=2 in=256 out=144 tokens=" + tokens);
+                if (!runs_on(*find_variant(*experts.problem().family, "wgmma_w16"), Bench::get().traits))
+                    return;
+                const std::vector<Candidate> narrow =
+                    sample_with(experts.problem(), {.name = "narrow_n", .least = 32, .most = 64}, 2);
+                CHECK(!narrow.empty());
+                for (const Candidate& candidate : narrow) {
+                    INFO(to_string(experts.problem()) << " | " << to_string(candidate));
+                    CHECK(experts.fault_of(experts.run(candidate, 2)) == "");
+                }
+            }
+        }
+    }
+}
+
 TEST_CASE("small calls of quantized experts whose starts and rows are wrong write behind no row") {
     for (const char* format : {formats[0], formats[4], formats[6]}) {
         for (const char* option : {options[2], options[3]}) {

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <thread>
+
 #include "runtime/nvrtc/nvrtc.h"
 #include "tests/tuner/fake_gpu.h"
 #include "tests/tuner/planted.h"
@@ -41,26 +43,29 @@ TEST_CASE("an image is compiled once, then comes from the cache") {
     CHECK(again.compiled() == 0);
 }
 
-TEST_CASE("pools that share slots compile no more at a time, and one uses what the other leaves") {
-    const FakeMachine fakes("compile:sleep_us=200000");
+TEST_CASE("shares of a pool make no image twice, and each counts what it asked for first") {
+    const FakeMachine fakes("compile:sleep_us=100000");
     const Scratch scratch;
     auto cache = scratch.cache();
-    const auto seconds_for = [&](CompileSlots& slots, std::size_t first) {
-        CompilePool idle(cache, {.arch = {9, 0, true}, .nvrtc = "13.0", .workers = 4, .slots = &slots});
-        CompilePool busy(cache, {.arch = {9, 0, true}, .nvrtc = "13.0", .workers = 4, .slots = &slots});
-        std::vector<Candidate> candidates;
-        for (std::size_t i = first; i < first + 8; ++i) candidates.push_back(ranked_candidate(i));
-        const auto start = std::chrono::steady_clock::now();
-        busy.prefetch(norm_problem(1), candidates);
+    CompilePool pool(cache, options());
+    CompilePool::Share first(pool);
+    CompilePool::Share second(pool);
+    std::vector<Candidate> candidates;
+    for (std::size_t i = 0; i < 6; ++i) candidates.push_back(ranked_candidate(i));
+    first.prefetch(norm_problem(1), {candidates.begin(), candidates.begin() + 4});
+    const auto get_all = [&](CompilePool::Share& share) {
         for (const Candidate& candidate : candidates)
-            CHECK(busy.get(norm_problem(1), candidate).status == TrialStatus::ok);
-        CHECK(busy.compiled() == 8);
-        return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+            CHECK(share.get(norm_problem(1), candidate).status == TrialStatus::ok);
     };
-    CompileSlots one(1);
-    CHECK(seconds_for(one, 0) >= 1.6);  // one after the other, though there are four workers
-    CompileSlots four(4);
-    CHECK(seconds_for(four, 8) < 1.6 + 8 * 0.2);
+    {
+        const std::jthread other([&] { get_all(second); });
+        get_all(first);
+    }
+    CHECK(first.compiled() >= 4);
+    CHECK(first.compiled() + second.compiled() == 6);
+    CHECK(pool.compiled() == 0);
+    CHECK(first.waited() >= std::chrono::milliseconds(100));
+    CHECK(second.waited() >= std::chrono::milliseconds(100));
 }
 
 TEST_CASE("a compile that takes too long is killed, and the next one works") {

@@ -73,7 +73,7 @@ TEST_CASE("lengths, starts and page tables are filled with constants, ramps and 
 TEST_CASE("an uneven ramp never falls, and its steps differ as numbers of rows do that are put at random") {
     const RealHarness gpu;
     for (const double step : {0.25, 1.0, 3.0, 64.0, 1000.0}) {
-        const std::vector<std::int32_t> starts = gpu.filled(Fill::uneven_ramp, step, 0);
+        const std::vector<std::int32_t> starts = gpu.filled(Fill::uneven_ramp, step, 1);
         CHECK(starts.front() == 0);
         CHECK(starts.back() == std::lrint(step * 999));
         CHECK(std::ranges::is_sorted(starts));
@@ -82,7 +82,16 @@ TEST_CASE("an uneven ramp never falls, and its steps differ as numbers of rows d
             const double off = starts[i] - starts[i - 1] - step;
             squares += off * off / 999;
         }
-        if (step > 8) CHECK(squares == doctest::Approx(step).epsilon(0.2));
+        CHECK(squares == doctest::Approx(step).epsilon(0.2));
+    }
+    // A token's rows go to different places.
+    for (const int together : {2, 8, 32}) {
+        const std::vector<std::int32_t> starts = gpu.filled(Fill::uneven_ramp, together / 999.0, together);
+        CHECK(starts.back() == together);
+        for (std::size_t i = 1; i < starts.size(); ++i) {
+            const std::int32_t step = starts[i] - starts[i - 1];
+            CHECK((step == 0 || step == 1));
+        }
     }
 }
 

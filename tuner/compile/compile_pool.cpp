@@ -64,30 +64,45 @@ bool CompilePool::has_room() const {
     return held_bytes_ + coming < options_.image_bytes;
 }
 
-void CompilePool::prefetch(const Problem& problem, const std::vector<Candidate>& candidates) {
-    if (options_.with_references && !candidates.empty()) enqueue_reference(problem, false);
-    for (const Candidate& candidate : candidates) {
-        enqueue(runtime::candidate_image_key(problem, candidate, options_.arch, options_.nvrtc),
-                runtime::candidate_request(problem, candidate, options_.arch), false);
-    }
+CompilePool::User CompilePool::add_user() {
+    const std::lock_guard lock(callers_);
+    used_.emplace_back();
+    return used_.size() - 1;
+}
+
+void CompilePool::prefetch(User user, const Problem& problem, const std::vector<Candidate>& candidates) {
+    const std::lock_guard lock(callers_);
+    if (options_.with_references && !candidates.empty()) enqueue_reference(user, problem, false);
+    for (const Candidate& candidate : candidates) enqueue_candidate(user, problem, candidate, false);
     store_finished();
 }
 
-ImageSource::Result CompilePool::get(const Problem& problem, const Candidate& candidate) {
-    return wait(enqueue(runtime::candidate_image_key(problem, candidate, options_.arch, options_.nvrtc),
-                        runtime::candidate_request(problem, candidate, options_.arch), true));
+ImageSource::Result CompilePool::get(User user, const Problem& problem, const Candidate& candidate) {
+    std::unique_lock lock(callers_);
+    const JobPtr job = enqueue_candidate(user, problem, candidate, true);
+    lock.unlock();
+    return wait(user, job);
 }
 
-ImageSource::Result CompilePool::reference(const Problem& problem) {
-    return wait(enqueue_reference(problem, true));
+ImageSource::Result CompilePool::reference(User user, const Problem& problem) {
+    std::unique_lock lock(callers_);
+    const JobPtr job = enqueue_reference(user, problem, true);
+    lock.unlock();
+    return wait(user, job);
 }
 
-CompilePool::JobPtr CompilePool::enqueue_reference(const Problem& problem, bool urgent) {
-    return enqueue(runtime::reference_image_key(problem, options_.arch, options_.nvrtc),
+CompilePool::JobPtr CompilePool::enqueue_candidate(User user, const Problem& problem,
+                                                   const Candidate& candidate, bool urgent) {
+    return enqueue(user, runtime::candidate_image_key(problem, candidate, options_.arch, options_.nvrtc),
+                   runtime::candidate_request(problem, candidate, options_.arch), urgent);
+}
+
+CompilePool::JobPtr CompilePool::enqueue_reference(User user, const Problem& problem, bool urgent) {
+    return enqueue(user, runtime::reference_image_key(problem, options_.arch, options_.nvrtc),
                    runtime::reference_request(problem, options_.arch), urgent);
 }
 
-ImageSource::Result CompilePool::harness() {
+ImageSource::Result CompilePool::harness(User user) {
     const EmbeddedSource* source = find_source(harness_source);
     if (source == nullptr) return failed("this build has no " + std::string(harness_source));
     const cache::ImageKey key{.template_hash = std::string(source->hash),
@@ -96,30 +111,43 @@ ImageSource::Result CompilePool::harness() {
                               .arch = to_string(options_.arch),
                               .nvrtc = options_.nvrtc,
                               .options = runtime::compile_options(options_.arch)};
-    return wait(
-        enqueue(key, {.source = std::string(harness_source), .constants = {}, .arch = options_.arch}, true));
+    std::unique_lock lock(callers_);
+    const JobPtr job = enqueue(
+        user, key, {.source = std::string(harness_source), .constants = {}, .arch = options_.arch}, true);
+    lock.unlock();
+    return wait(user, job);
 }
 
-std::int64_t CompilePool::compiled() const { return compiled_; }
+std::int64_t CompilePool::compiled(User user) const {
+    const std::lock_guard lock(callers_);
+    return used_[user].compiled;
+}
 
-CompilePool::JobPtr CompilePool::enqueue(const cache::ImageKey& key, runtime::CompileRequest request,
-                                         bool urgent) {
+std::chrono::nanoseconds CompilePool::waited(User user) const {
+    const std::lock_guard lock(callers_);
+    return used_[user].waited;
+}
+
+CompilePool::JobPtr CompilePool::enqueue(User user, const cache::ImageKey& key,
+                                         runtime::CompileRequest request, bool urgent) {
     const std::string name = runtime::key_text(key);
     if (const auto found = jobs_.find(name); found != jobs_.end()) {
         if (urgent) hurry(found->second);
         return found->second;
     }
-    auto job = std::make_shared<Job>(Job{.request = std::move(request), .key = key, .result = {}});
-    jobs_.emplace(name, job);
+    auto job =
+        std::make_shared<Job>(Job{.request = std::move(request), .key = key, .user = user, .result = {}});
     if (std::optional<cache::Image> image = cache_.image(key)) {
+        jobs_.emplace(name, job);
         job->result = {.detail = {}, .image = std::move(*image), .from_cache = true};
-        job->state = State::done;
         job->in_cache = true;
         const std::lock_guard lock(mutex_);
+        job->state = State::done;
         held_bytes_ += std::ssize(job->result.image.cubin);
         return job;
     }
     start_threads();
+    jobs_.emplace(name, job);  // nobody waits for one that is not queued
     const std::lock_guard lock(mutex_);
     if (urgent) queue_.push_front(job);
     if (!urgent) queue_.push_back(job);
@@ -134,13 +162,14 @@ void CompilePool::hurry(const JobPtr& job) {
     queue_.push_front(job);
 }
 
-ImageSource::Result CompilePool::wait(const JobPtr& job) {
+ImageSource::Result CompilePool::wait(User user, const JobPtr& job) {
     const runtime::Clock::time_point start = runtime::Clock::now();
     {
         std::unique_lock lock(mutex_);
         finished_.wait(lock, [&] { return job->state == State::done; });
     }
-    waited_ += runtime::Clock::now() - start;
+    const std::lock_guard lock(callers_);
+    used_[user].waited += runtime::Clock::now() - start;
     store_finished();
     hand_out(job);
     return job->result;
@@ -171,7 +200,7 @@ void CompilePool::store_finished() {
         jobs.swap(unstored_);
     }
     for (const JobPtr& job : jobs) {
-        ++compiled_;
+        ++used_[job->user].compiled;
         if (job->result.status != TrialStatus::ok || !cache_.writable()) continue;
         try {
             cache_.store_image(job->key, std::exchange(job->packed, {}));
@@ -193,39 +222,20 @@ void CompilePool::start_threads() {
 void CompilePool::serve(runtime::CompilerProcess& compiler) {
     while (const JobPtr job = next_job()) {
         Result result = compile(compiler, job->request);
-        give_slot_back();
         cache::PackedImage packed = packed_image(job->key, result);
         finish(job, std::move(result), std::move(packed));
     }
     compiler.stop();
 }
 
-/// With a slot, which is taken before a job is: what is asked for meanwhile may be more urgent.
 CompilePool::JobPtr CompilePool::next_job() {
-    for (;;) {
-        {
-            std::unique_lock lock(mutex_);
-            work_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
-            if (stopping_) return nullptr;
-        }
-        if (options_.slots != nullptr) options_.slots->acquire();
-        if (JobPtr job = take_job()) return job;
-        give_slot_back();
-    }
-}
-
-/// Nothing where another thread has been faster, or all is to end.
-CompilePool::JobPtr CompilePool::take_job() {
-    const std::lock_guard lock(mutex_);
-    if (stopping_ || queue_.empty()) return nullptr;
+    std::unique_lock lock(mutex_);
+    work_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
+    if (stopping_) return nullptr;
     JobPtr job = std::move(queue_.front());
     queue_.pop_front();
     job->state = State::running;
     return job;
-}
-
-void CompilePool::give_slot_back() {
-    if (options_.slots != nullptr) options_.slots->release();
 }
 
 /// A thread has nobody to throw to.

@@ -1,6 +1,8 @@
 // Images from the cache, else from compile worker processes. Each thread of the pool owns one worker: hands
-// it one job at a time, kills it when the job takes too long, and starts another. Only the caller's thread
-// touches the cache. Used by one thread.
+// it one job at a time, kills it when the job takes too long, and starts another. Only callers' threads
+// touch the cache, one at a time. Where several GPUs are tuned side by side each has a share of one pool, so
+// that all compilers work for whoever needs them and no image is made twice; shares may be used by a thread
+// each.
 #pragma once
 
 #include <chrono>
@@ -15,7 +17,6 @@
 
 #include "runtime/compile/compiler_process.h"
 #include "runtime/system/file_descriptor.h"
-#include "tuner/compile/compile_slots.h"
 #include "tuner/compile/image_source.h"
 
 namespace hone::tuner {
@@ -27,11 +28,13 @@ struct CompilePoolOptions {
     std::chrono::milliseconds time_limit{60'000};  ///< for one image
     bool with_references = false;  ///< prefetch the problems' references, too: for who measures on a GPU
     std::int64_t image_bytes = std::int64_t{256} << 20;  ///< held in memory, about
-    CompileSlots* slots = nullptr;  ///< not owned: one for each image that is compiled; null: one a worker
 };
 
 class CompilePool final : public ImageSource, public HarnessImages {
   public:
+    /// A pool as one of several users sees it.
+    class Share;
+
     CompilePool(cache::Cache& cache, CompilePoolOptions options);
     CompilePool(const CompilePool&) = delete;
     CompilePool& operator=(const CompilePool&) = delete;
@@ -40,19 +43,30 @@ class CompilePool final : public ImageSource, public HarnessImages {
 
     /// Room for a job that has not ended is counted as `expected_bytes`.
     [[nodiscard]] bool has_room() const override;
-    void prefetch(const Problem& problem, const std::vector<Candidate>& candidates) override;
-    [[nodiscard]] Result get(const Problem& problem, const Candidate& candidate) override;
-    [[nodiscard]] std::int64_t compiled() const override;
-    [[nodiscard]] std::chrono::nanoseconds waited() const override { return waited_; }
+    void prefetch(const Problem& problem, const std::vector<Candidate>& candidates) override {
+        prefetch(own, problem, candidates);
+    }
+    [[nodiscard]] Result get(const Problem& problem, const Candidate& candidate) override {
+        return get(own, problem, candidate);
+    }
+    [[nodiscard]] std::int64_t compiled() const override { return compiled(own); }
+    [[nodiscard]] std::chrono::nanoseconds waited() const override { return waited(own); }
 
-    [[nodiscard]] Result reference(const Problem& problem) override;
-    [[nodiscard]] Result harness() override;
+    [[nodiscard]] Result reference(const Problem& problem) override { return reference(own, problem); }
+    [[nodiscard]] Result harness() override { return harness(own); }
 
   private:
+    using User = std::size_t;
+    static constexpr User own = 0;  ///< who uses the pool itself
+    struct Used {
+        std::int64_t compiled = 0;  ///< images that this user asked for first
+        std::chrono::nanoseconds waited{};
+    };
     enum class State : std::uint8_t { queued, running, done };
     struct Job {
         runtime::CompileRequest request;
         cache::ImageKey key;
+        User user = own;
         State state = State::queued;
         bool in_cache = false;  ///< its image can be had again
         bool handed_out = false;
@@ -61,39 +75,76 @@ class CompilePool final : public ImageSource, public HarnessImages {
     };
     using JobPtr = std::shared_ptr<Job>;
 
+    User add_user();
+    void prefetch(User user, const Problem& problem, const std::vector<Candidate>& candidates);
+    Result get(User user, const Problem& problem, const Candidate& candidate);
+    Result reference(User user, const Problem& problem);
+    Result harness(User user);
+    std::int64_t compiled(User user) const;
+    std::chrono::nanoseconds waited(User user) const;
+
+    // With callers_ held:
     /// The job for this image: known already, answered by the cache, or queued (in front when `urgent`).
-    JobPtr enqueue(const cache::ImageKey& key, runtime::CompileRequest request, bool urgent);
-    JobPtr enqueue_reference(const Problem& problem, bool urgent);
-    Result wait(const JobPtr& job);
+    JobPtr enqueue(User user, const cache::ImageKey& key, runtime::CompileRequest request, bool urgent);
+    JobPtr enqueue_candidate(User user, const Problem& problem, const Candidate& candidate, bool urgent);
+    JobPtr enqueue_reference(User user, const Problem& problem, bool urgent);
     void store_finished();
     void hand_out(const JobPtr& job);
     void forget_oldest();
-    void hurry(const JobPtr& job);
     void start_threads();
+
+    Result wait(User user, const JobPtr& job);
+    void hurry(const JobPtr& job);
 
     void serve(runtime::CompilerProcess& compiler);
     JobPtr next_job();
-    JobPtr take_job();
-    void give_slot_back();
     Result compile(runtime::CompilerProcess& compiler, const runtime::CompileRequest& request);
     void finish(const JobPtr& job, Result result, cache::PackedImage packed);
 
     cache::Cache& cache_;
     CompilePoolOptions options_;
     runtime::UniqueFd stop_event_;
+
+    mutable std::mutex callers_;                     ///< of what only callers touch; locked before mutex_
+    std::unordered_map<std::string, JobPtr> jobs_;   ///< by image key
+    std::deque<std::string> handed_out_;             ///< names of jobs whose images were asked for, in order
+    std::vector<Used> used_ = std::vector<Used>(1);  ///< by user
+
     mutable std::mutex mutex_;
     std::condition_variable work_;
     std::condition_variable finished_;
     bool stopping_ = false;
     std::deque<JobPtr> queue_;
-    std::unordered_map<std::string, JobPtr> jobs_;  ///< by image key
-    std::vector<JobPtr> unstored_;                  ///< finished, not in the cache yet
-    std::deque<std::string> handed_out_;            ///< names of jobs whose images were asked for, in order
-    std::int64_t held_bytes_ = 0;                   ///< of all images in `jobs_`
-    std::int64_t compiled_ = 0;
-    std::chrono::nanoseconds waited_{};
+    std::vector<JobPtr> unstored_;  ///< finished, not in the cache yet
+    std::int64_t held_bytes_ = 0;   ///< of all images in `jobs_`
+
     std::deque<runtime::CompilerProcess> compilers_;  ///< one a thread
     std::vector<std::thread> threads_;
+};
+
+/// Counts what this user asked for first, and waited for. Used by one thread; the pool outlives it.
+class CompilePool::Share final : public ImageSource, public HarnessImages {
+  public:
+    explicit Share(CompilePool& pool) : pool_(pool), user_(pool.add_user()) {}
+
+    [[nodiscard]] bool has_room() const override { return pool_.has_room(); }
+    void prefetch(const Problem& problem, const std::vector<Candidate>& candidates) override {
+        pool_.prefetch(user_, problem, candidates);
+    }
+    [[nodiscard]] Result get(const Problem& problem, const Candidate& candidate) override {
+        return pool_.get(user_, problem, candidate);
+    }
+    [[nodiscard]] std::int64_t compiled() const override { return pool_.compiled(user_); }
+    [[nodiscard]] std::chrono::nanoseconds waited() const override { return pool_.waited(user_); }
+
+    [[nodiscard]] Result reference(const Problem& problem) override {
+        return pool_.reference(user_, problem);
+    }
+    [[nodiscard]] Result harness() override { return pool_.harness(user_); }
+
+  private:
+    CompilePool& pool_;
+    User user_;
 };
 
 }  // namespace hone::tuner

@@ -6,14 +6,25 @@
 
 namespace hone::tuner {
 
-GpuSession open_gpu(cache::Cache& cache, DeviceInfo device, const GpuMeasurerOptions& measuring,
-                    CompilePoolOptions pool) {
-    pool.nvrtc = device.toolchain.nvrtc.empty() ? runtime::Nvrtc::load()->version() : device.toolchain.nvrtc;
+CompilePoolOptions pool_for(DeviceInfo& device, CompilePoolOptions pool) {
+    if (device.toolchain.nvrtc.empty()) device.toolchain.nvrtc = runtime::Nvrtc::load()->version();
+    pool.nvrtc = device.toolchain.nvrtc;
     pool.with_references = true;
     pool.arch = device.traits.arch();
-    device.toolchain.nvrtc = pool.nvrtc;
+    return pool;
+}
+
+GpuSession open_gpu(cache::Cache& cache, DeviceInfo device, const GpuMeasurerOptions& measuring,
+                    CompilePoolOptions pool) {
+    auto images = std::make_unique<CompilePool>(cache, pool_for(device, std::move(pool)));
     auto measurer = std::make_unique<GpuMeasurer>(std::move(device), measuring);
-    auto images = std::make_unique<CompilePool>(cache, std::move(pool));
+    measurer->use_images(*images);
+    return {std::move(images), std::move(measurer)};
+}
+
+SharedGpuSession open_gpu(CompilePool& pool, DeviceInfo device) {
+    auto images = std::make_unique<CompilePool::Share>(pool);
+    auto measurer = std::make_unique<GpuMeasurer>(std::move(device), GpuMeasurerOptions{});
     measurer->use_images(*images);
     return {std::move(images), std::move(measurer)};
 }

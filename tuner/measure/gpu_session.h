@@ -1,5 +1,5 @@
-// A GPU measurer together with the compile pool that makes kernels for it: what `hone tune` opens. Used by
-// one thread.
+// A GPU measurer together with the compile pool that makes kernels for it, or a share of one: what `hone
+// tune` opens. Used by one thread.
 #pragma once
 
 #include <memory>
@@ -19,5 +19,18 @@ struct GpuSession {
 /// when the first problem needs them. Throws LibraryError (no NVRTC).
 [[nodiscard]] GpuSession open_gpu(cache::Cache& cache, DeviceInfo device,
                                   const GpuMeasurerOptions& measuring = {}, CompilePoolOptions pool = {});
+
+/// `pool` for measurers on GPUs like this one; fills in the device's NVRTC where it is empty. Throws
+/// LibraryError (no NVRTC).
+[[nodiscard]] CompilePoolOptions pool_for(DeviceInfo& device, CompilePoolOptions pool = {});
+
+/// The same session where several GPUs of one kind have a pool together.
+struct SharedGpuSession {
+    std::unique_ptr<CompilePool::Share> images;
+    std::unique_ptr<GpuMeasurer> measurer;  ///< refers to `images`; dies first
+};
+
+/// With a pool that was made as pool_for() says; it outlives the session. The device's NVRTC is known.
+[[nodiscard]] SharedGpuSession open_gpu(CompilePool& pool, DeviceInfo device);
 
 }  // namespace hone::tuner

@@ -129,15 +129,19 @@ class LinearOperators {
         add_routing(layers);
         const std::int64_t whole = model_.expert_width > 0 ? model_.expert_width : model_.intermediate_size;
         const std::int64_t width = divide("the experts' width", whole, part_.parts);
+        const std::string_view bias = model_.expert_bias ? " bias=yes" : "";
         if (model_.own_expert_network || model_.experts_per_token == 0) {
             list_.push_back(
                 without_kernel("experts", "fused_moe", layers,
                                fmt::format("{} -> {}, {}", model_.hidden_size, width, experts_of_a_token())));
         } else {
-            add_product_of_experts("gate and up of experts", layers, model_.hidden_size, width,
-                                   fmt::format("activation={} gated={} gather=yes", model_.activation,
-                                               yes_no(model_.gated_ffn)));
-            add_product_of_experts("down of experts", layers, width, model_.hidden_size, "combine=yes");
+            add_product_of_experts(
+                "gate and up of experts", layers, model_.hidden_size, width,
+                fmt::format("activation={} gated={}{} gather=yes",
+                            model_.expert_activation.empty() ? model_.activation : model_.expert_activation,
+                            yes_no(model_.gated_ffn), bias));
+            add_product_of_experts("down of experts", layers, width, model_.hidden_size,
+                                   fmt::format("combine=yes{}", bias));
         }
         if (model_.shared_width == 0) return;
         add_feed_forward("shared expert",

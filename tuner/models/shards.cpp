@@ -86,6 +86,17 @@ std::vector<std::size_t> levelled(const std::vector<Cost>& costs, std::size_t co
     return filled(costs, enough_ms);
 }
 
+/// Of each problem, in the workload's order; at least one problem.
+std::vector<std::size_t> share_of_each(const std::vector<Problem>& problems, std::size_t count) {
+    const std::vector<std::size_t> numbers = grouped(problems);
+    std::vector<Problem> neighbours;
+    for (const std::size_t number : numbers) neighbours.push_back(problems[number]);
+    const std::vector<std::size_t> filled = levelled(costs_of(neighbours), count);
+    std::vector<std::size_t> shares(numbers.size());
+    for (std::size_t i = 0; i < numbers.size(); ++i) shares[numbers[i]] = filled[i];
+    return shares;
+}
+
 }  // namespace
 
 std::chrono::milliseconds tuning_time(const Problem& problem) {
@@ -100,12 +111,7 @@ std::vector<Workload> shards_of(const Workload& workload, std::size_t count) {
     std::vector<Workload> shards(
         count, Workload{.name = workload.name, .problems = {}, .tuned = {}, .without_family = {}});
     if (workload.problems.empty()) return shards;
-    const std::vector<std::size_t> numbers = grouped(workload.problems);
-    std::vector<Problem> neighbours;
-    for (const std::size_t number : numbers) neighbours.push_back(workload.problems[number]);
-    const std::vector<std::size_t> filled = levelled(costs_of(neighbours), count);
-    std::vector<std::size_t> shares(numbers.size());  // of the problems in their own order
-    for (std::size_t i = 0; i < numbers.size(); ++i) shares[numbers[i]] = filled[i];
+    const std::vector<std::size_t> shares = share_of_each(workload.problems, count);
     for (std::size_t i = 0; i < shares.size(); ++i)
         shards[shares[i]].problems.push_back(workload.problems[i]);
     for (std::size_t i = 0; i < workload.captured.size(); ++i)
@@ -115,6 +121,15 @@ std::vector<Workload> shards_of(const Workload& workload, std::size_t count) {
         shards[shares[static_cast<std::size_t>(place)]].tuned.push_back(op);
     }
     return shards;
+}
+
+std::vector<std::vector<std::size_t>> dealt(const Workload& workload, std::size_t count) {
+    std::vector<std::vector<std::size_t>> hands(count);
+    if (workload.problems.empty()) return {};
+    const std::vector<std::size_t> shares = share_of_each(workload.problems, count);
+    for (std::size_t i = 0; i < shares.size(); ++i) hands[shares[i]].push_back(i);
+    std::erase_if(hands, [](const std::vector<std::size_t>& hand) { return hand.empty(); });
+    return hands;
 }
 
 }  // namespace hone::tuner

@@ -19,5 +19,7 @@ namespace hone::tuner {
 /// parts are cut, whose shares make the same images again; the longest share is as short as such runs allow.
 /// Within a share problems stand as in the workload.
 [[nodiscard]] std::vector<Workload> shards_of(const Workload& workload, std::size_t count);
+/// The same shares as numbers of problems, none of them empty, for those who exchange problems afterwards.
+[[nodiscard]] std::vector<std::vector<std::size_t>> dealt(const Workload& workload, std::size_t count);
 
 }  // namespace hone::tuner

@@ -99,6 +99,7 @@ Json as_json(const DeviceTraits& traits) {
 std::string_view name(StopReason reason) {
     switch (reason) {
         case StopReason::finished: return "finished";
+        case StopReason::answered: return "answered";
         case StopReason::budget: return "budget";
         case StopReason::interrupted: return "interrupted";
     }
@@ -119,10 +120,15 @@ Json as_json(const CoverResult& cover) {
 Json as_json(const TuneResult& result, const DeviceTraits& traits) {
     Json problems = Json::array();
     for (const ProblemResult& problem : result.problems) problems.push_back(as_json(problem, traits));
-    return {{"stopped", name(result.stopped)},          {"compiles", result.compiles},
-            {"measurements", result.measurements},      {"elapsed_ms", result.elapsed.count()},
-            {"measuring_ms", result.measuring.count()}, {"waiting_ms", result.waiting.count()},
-            {"problems", std::move(problems)},          {"covers", list_json(result.covers)}};
+    return {{"stopped", name(result.stopped)},
+            {"compiles", result.compiles},
+            {"measurements", result.measurements},
+            {"elapsed_ms", result.elapsed.count()},
+            {"measuring_ms", result.measuring.count()},
+            {"waiting_ms", result.waiting.count()},
+            {"lost", result.lost},
+            {"problems", std::move(problems)},
+            {"covers", list_json(result.covers)}};
 }
 
 }  // namespace hone::tuner

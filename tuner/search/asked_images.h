@@ -1,9 +1,11 @@
 // The images that a run has asked for: a candidate that has one costs no compiling at the other sizes of its
-// static problem. Used by one thread.
+// static problem. May be used by any thread.
 #pragma once
 
+#include <mutex>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "kernel_templates/family.h"
 
@@ -13,9 +15,15 @@ class AskedImages {
   public:
     explicit AskedImages(Arch arch) : arch_(arch) {}
 
-    void add(const Problem& problem, const Candidate& candidate) { names_.insert(name(problem, candidate)); }
+    void add(const Problem& problem, const Candidate& candidate) {
+        std::string added = name(problem, candidate);
+        const std::scoped_lock lock(mutex_);
+        names_.insert(std::move(added));
+    }
     [[nodiscard]] bool has(const Problem& problem, const Candidate& candidate) const {
-        return names_.contains(name(problem, candidate));
+        const std::string wanted = name(problem, candidate);
+        const std::scoped_lock lock(mutex_);
+        return names_.contains(wanted);
     }
 
   private:
@@ -23,7 +31,8 @@ class AskedImages {
         return to_string(static_part(problem)) + '\n' + to_string(image_candidate(candidate, arch_));
     }
 
-    Arch arch_;
+    const Arch arch_;
+    mutable std::mutex mutex_;
     std::set<std::string> names_;
 };
 

@@ -1,5 +1,5 @@
 // The candidates that the cost model puts first, worked out by threads ahead of their use: a space of 100,000
-// candidates takes a third of a second, and a GPU would wait for it. Used by one thread besides its own.
+// candidates takes a third of a second, and a GPU would wait for it. May be used by any thread.
 #pragma once
 
 #include <condition_variable>

@@ -227,6 +227,7 @@ void ProblemTuner::store(Trial trial) {
     run_.cache.store(trial);
     end_in_flight(trial.candidate);
     run_.knowledge.learn(trial);
+    if (run_.tell) run_.tell(trial);
     latest_.insert_or_assign(trial.candidate, std::move(trial));
 }
 

@@ -28,6 +28,7 @@ struct RunContext {
     std::function<bool()> stop;                          ///< budget used up, or interrupted
     std::function<void(double best_us)> candidate_done;  ///< for the progress bar
     std::int64_t latest_batch_ms = 0;                    ///< no two heats or finals of a run have one time
+    std::function<void(const cache::Trial&)> tell = {};  ///< what was stored, to who tunes side by side
 };
 
 /// The candidate of the best prediction as a winner that nothing was compiled for; nothing where only

@@ -13,14 +13,21 @@ constexpr double smallest_share = 0.1;  // of a problem, before its own pace cou
 }  // namespace
 
 TimeLeft::TimeLeft(std::span<const Problem> problems) {
-    std::vector<std::pair<Problem, int>> parts;  // with how many of each there are
-    for (const Problem& problem : problems) {
-        const Problem part = static_part(problem);
-        auto found = std::ranges::find(parts, part, &std::pair<Problem, int>::first);
-        if (found == parts.end()) found = parts.insert(parts.end(), {part, 0});
-        kinds_.emplace_back(problem.family->name, found->second++);
-    }
+    for (const Problem& problem : problems) kinds_.push_back(kind_of(problem));
 }
+
+TimeLeft::Kind TimeLeft::kind_of(const Problem& problem) {
+    const Problem part = static_part(problem);
+    auto found = std::ranges::find(parts_, part, &std::pair<Problem, int>::first);
+    if (found == parts_.end()) found = parts_.insert(parts_.end(), {part, 0});
+    return {std::string(problem.family->name), found->second++};
+}
+
+void TimeLeft::add(const Problem& problem) {
+    kinds_.insert(kinds_.begin() + static_cast<std::ptrdiff_t>(next_), kind_of(problem));
+}
+
+void TimeLeft::keep(std::size_t waiting) { kinds_.resize(std::min(kinds_.size(), next_ + waiting)); }
 
 void TimeLeft::begin(Milliseconds now) {
     began_ = now;

@@ -24,6 +24,13 @@ class TimeLeft {
     /// for, the last is the largest.
     explicit TimeLeft(std::span<const Problem> problems);
 
+    /// Whether there is a problem that has not begun.
+    [[nodiscard]] bool has_next() const { return next_ < kinds_.size(); }
+    /// Another problem to be raced, before those that have not begun.
+    void add(const Problem& problem);
+    /// So many of those that have not begun are left, the first ones: others have taken the rest.
+    void keep(std::size_t waiting);
+
     /// The next problem starts, `now` after the run did.
     void begin(Milliseconds now);
     /// So much of the current problem's candidates is done.
@@ -47,7 +54,10 @@ class TimeLeft {
     [[nodiscard]] double mean_ms(const Kind& kind) const;
     [[nodiscard]] double current_ms(Milliseconds now) const;
 
-    std::vector<Kind> kinds_;  ///< of the problems
+    [[nodiscard]] Kind kind_of(const Problem& problem);
+
+    std::vector<std::pair<Problem, int>> parts_;  ///< with how many problems of each there are
+    std::vector<Kind> kinds_;                     ///< of the problems
     std::map<Kind, Spent> spent_;
     std::size_t next_ = 0;  ///< the first problem that has not begun
     bool is_running_ = false;

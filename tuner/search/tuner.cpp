@@ -2,15 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <deque>
 #include <map>
 
 #include <fmt/format.h>
 
 #include "kernel_templates/space.h"
+#include "tuner/models/shards.h"
 #include "tuner/search/covering.h"
 #include "tuner/search/problem_tuner.h"
 #include "tuner/search/second_look.h"
+#include "tuner/search/shared_work.h"
 #include "tuner/search/time_left.h"
 
 namespace hone::tuner {
@@ -24,13 +25,12 @@ constexpr double second_look_share = 0.3;   // of the time until then; as measur
 /// The first sizes of all shapes, then their second ones: by the time that a size has its turn, its
 /// neighbour's winner is known, and images made for it have long been asked for. A capture's problems stand
 /// in their order already.
-std::vector<std::size_t> in_turns(const Workload& workload) {
-    const std::vector<Problem>& problems = workload.problems;
+std::vector<std::size_t> in_turns(const Workload& workload, const std::vector<std::size_t>& hand) {
     std::vector<std::pair<std::size_t, std::size_t>> turns;  // round, index
     std::map<std::string, std::size_t> rounds;
-    for (std::size_t i = 0; i < problems.size(); ++i) {
-        const std::size_t round = rounds[to_string(static_part(problems[i]))]++;
-        turns.emplace_back(workload.captured.empty() ? round : 0, i);
+    for (const std::size_t index : hand) {
+        const std::size_t round = rounds[to_string(static_part(workload.problems[index]))]++;
+        turns.emplace_back(workload.captured.empty() ? round : 0, index);
     }
     std::ranges::sort(turns);
     std::vector<std::size_t> order;
@@ -38,55 +38,59 @@ std::vector<std::size_t> in_turns(const Workload& workload) {
     return order;
 }
 
+std::vector<std::vector<std::size_t>> lists_of(const Workload& workload, std::size_t most_hands) {
+    std::vector<std::vector<std::size_t>> lists;
+    for (const std::vector<std::size_t>& hand : dealt(workload, most_hands))
+        lists.push_back(in_turns(workload, hand));
+    if (lists.empty()) lists.emplace_back();
+    return lists;
+}
+
+std::vector<std::chrono::milliseconds> costs_of(const Workload& workload) {
+    std::vector<std::chrono::milliseconds> costs;
+    for (const Problem& problem : workload.problems) costs.push_back(tuning_time(problem));
+    return costs;
+}
+
 class Run {
   public:
-    Run(const Workload& workload, const TuneOptions& options, Measurer& measurer, ImageSource& images,
-        cache::Cache& cache, const ProgressSink& progress, const std::atomic<bool>& stop)
-        : workload_(workload),
-          turns_(in_turns(workload)),
+    Run(SharedWork& work, std::size_t hand, const TuneOptions& options, Measurer& measurer,
+        ImageSource& images, cache::Cache& cache, const ProgressSink& progress, const std::atomic<bool>& stop)
+        : work_(work),
+          hand_(hand),
+          workload_(work.workload),
           options_(options),
           progress_sink_(progress),
           interrupted_(stop),
           knowledge_(cache, measurer.device(), measurer.provenance()),
-          predictions_(measurer.device().traits),
-          asked_(measurer.device().traits.arch()),
           context_{options,
                    measurer,
                    images,
                    cache,
                    knowledge_,
-                   predictions_,
-                   asked_,
+                   work.predictions,
+                   work.asked,
                    [this] { return stop_reason() != StopReason::finished; },
-                   [this](double best_us) { candidate_done(best_us); }} {}
+                   [this](double best_us) { candidate_done(best_us); }} {
+        if (!work.agenda.is_shared()) return;
+        work.agenda.skip_news(hand);  // it stands in the cache
+        context_.tell = [this](const cache::Trial& trial) { work_.agenda.tell(hand_, trial); };
+    }
 
     TuneResult run() {
         const std::int64_t compiled_before = context_.images.compiled();
         const std::chrono::nanoseconds busy_before = context_.measurer.busy();
         const std::chrono::nanoseconds waited_before = context_.images.waited();
-        progress_.problems_total = workload_.problems.size();
         find_open_problems();
         if (options_.lower_trials && !open_problems().empty()) knowledge_.add_lower(options_.lower_trials());
-        estimate_candidates();
         time_left_.emplace(open_problems());
-        for (const std::size_t index : turns_) {
-            if (!finished_[index]) prepare_list(workload_.problems[index], context_);
+        for (const std::size_t index : list()) {
+            if (is_open_[index]) prepare_list(workload_.problems[index], context_);
         }
         answer_first();
-        results_.resize(workload_.problems.size());
-        for (place_ = 0; place_ < turns_.size(); ++place_) {
-            const std::size_t index = turns_[place_];
-            if (stop_reason() != StopReason::finished && !finished_[index]) {
-                keep_first_answer(index);
-            } else {
-                tune_problem(index);
-            }
-        }
-        look_again();
-        choose_few_kernels();
-        drop_lost_images();
-        for (std::optional<ProblemResult>& result : results_) {
-            if (result) result_.problems.push_back(*std::move(result));
+        work_as_long_as_it_lasts();
+        for (SharedWork::Result& result : work_.results) {
+            if (result.result && result.hand == hand_) result_.problems.push_back(*std::move(result.result));
         }
         result_.stopped = all_finished() && is_covered_ ? StopReason::finished : stop_reason();
         result_.compiles = context_.images.compiled() - compiled_before;
@@ -99,28 +103,80 @@ class Run {
     }
 
   private:
-    /// A second look at a problem: its winner, then who may beat it.
-    struct Look {
-        std::size_t problem = 0;
-        CandidateList candidates;
-    };
-
     [[nodiscard]] const DeviceTraits& traits() const { return context_.measurer.device().traits; }
+    [[nodiscard]] const std::vector<std::size_t>& list() const { return work_.lists[hand_]; }
+    [[nodiscard]] std::optional<ProblemResult>& result_of(std::size_t index) const {
+        return work_.results[index].result;
+    }
 
     [[nodiscard]] StopReason stop_reason() const {
         if (interrupted_) return StopReason::interrupted;
         if (options_.budget && Steady::now() - start_ >= *options_.budget) return StopReason::budget;
+        if (answered_at_ && Steady::now() - *answered_at_ >= *options_.after_answers)
+            return StopReason::answered;
         return StopReason::finished;
     }
 
-    [[nodiscard]] bool all_finished() const { return problems_completed_ == workload_.problems.size(); }
+    [[nodiscard]] bool all_finished() const { return problems_completed_ == problems_taken_; }
 
+    /// Of this hand's list.
     [[nodiscard]] std::vector<Problem> open_problems() const {
         std::vector<Problem> open;
-        for (std::size_t i = 0; i < finished_.size(); ++i) {
-            if (!finished_[i]) open.push_back(workload_.problems[i]);
+        for (const std::size_t index : list()) {
+            if (is_open_[index]) open.push_back(workload_.problems[index]);
         }
         return open;
+    }
+
+    /// One that is lost waits until the others have done what it leaves: they may have another look at what
+    /// it has raced.
+    void work_as_long_as_it_lasts() {
+        try {
+            work_off();
+        } catch (const std::exception& error) {
+            const bool others_go_on = work_.agenda.leave(hand_);
+            if (is_covering_ || !others_go_on) throw;
+            result_.lost = error.what();
+        }
+        work_.agenda.meet(hand_, Agenda::Meeting::all_done);
+        if (result_.lost.empty() && !work_.is_cleared.exchange(true)) drop_lost_images();
+    }
+
+    void work_off() {
+        while (const std::optional<Agenda::Task> task = next_task()) {
+            for (const cache::Trial& trial : work_.agenda.news(hand_)) knowledge_.learn(trial);
+            if (task->turn == Agenda::Turn::race) take_turn(*task);
+            if (task->turn == Agenda::Turn::look) look_again(*task);
+        }
+        choose_few_kernels();
+    }
+
+    /// Who is stopped has its own problems left to say something about, looks at none again.
+    [[nodiscard]] std::optional<Agenda::Task> next_task() {
+        std::optional<Agenda::Task> task;
+        if (stop_reason() == StopReason::finished) task = work_.agenda.next(hand_, is_open_);
+        if (!task) {
+            const std::optional<std::size_t> own = work_.agenda.next_own(hand_);
+            if (own) task = Agenda::Task{.problem = *own};
+        }
+        return task;
+    }
+
+    void take_turn(const Agenda::Task& task) {
+        ++problems_taken_;
+        work_.results[task.problem].hand = hand_;
+        if (stop_reason() != StopReason::finished && is_open_[task.problem]) {
+            keep_first_answer(task.problem);
+            return;
+        }
+        if (is_open_[task.problem]) expect(task);
+        tune_problem(task.problem);
+        if (is_worth_another_look(result_of(task.problem))) work_.agenda.add_look(hand_, task.problem);
+    }
+
+    /// What is taken from others was not foreseen.
+    void expect(const Agenda::Task& task) {
+        if (!task.is_own || !time_left_->has_next()) time_left_->add(workload_.problems[task.problem]);
     }
 
     [[nodiscard]] std::chrono::milliseconds now() const {
@@ -130,47 +186,43 @@ class Run {
     void find_open_problems() {
         for (const Problem& problem : workload_.problems) {
             finished_.push_back(options_.retune ? std::nullopt : knowledge_.finished_winner(problem));
+            is_open_.push_back(!finished_.back());
         }
-    }
-
-    void estimate_candidates() {
-        const std::size_t each = expected_candidates(options_.effort);
-        const auto open = std::ranges::count_if(finished_, [](const auto& winner) { return !winner; });
-        progress_.candidates_total = each * static_cast<std::size_t>(open);
-        estimate_each_ = each;
+        prefetched_.resize(finished_.size());
     }
 
     /// Where times are known before images, every problem has an answer at once; the races refine them.
     void answer_first() {
         first_answers_.resize(workload_.problems.size());
-        for (std::size_t i = 0; i < workload_.problems.size(); ++i) {
-            if (finished_[i] || stop_reason() != StopReason::finished) continue;
-            first_answers_[i] = predicted_answer(workload_.problems[i], context_);
-            if (!first_answers_[i]) continue;
-            context_.cache.store(*first_answers_[i]);
+        for (const std::size_t index : list()) {
+            if (finished_[index] || stop_reason() != StopReason::finished) continue;
+            first_answers_[index] = predicted_answer(workload_.problems[index], context_);
+            if (!first_answers_[index]) continue;
+            context_.cache.store(*first_answers_[index]);
             ++progress_.answered;
         }
         if (progress_.answered > 0) report();
+        if (progress_.answered > 0 && options_.after_answers) answered_at_ = Steady::now();
     }
 
     /// A problem that is not reached.
     void keep_first_answer(std::size_t index) {
         if (!first_answers_[index]) return;
-        results_[index] = {
+        result_of(index) = {
             .problem = workload_.problems[index], .winner = first_answers_[index], .ties = {}, .failure = {}};
     }
 
     void tune_problem(std::size_t index) {
         const Problem& problem = workload_.problems[index];
-        begin_progress(problem, 0);
         if (!finished_[index]) time_left_->begin(now());
+        begin_progress(problem, 0);
         ProblemResult result = finished_[index] ? reuse(problem, *finished_[index]) : race(index);
         if (!finished_[index]) time_left_->end(now());
         if (!result.winner && stop_reason() != StopReason::finished) result.winner = first_answers_[index];
         const bool raced_to_the_end = result.winner && result.winner->stage == cache::Stage::final_round;
         if (raced_to_the_end || stop_reason() == StopReason::finished) ++problems_completed_;
         ++progress_.problems_done;
-        results_[index] = std::move(result);
+        result_of(index) = std::move(result);
         report();
     }
 
@@ -195,8 +247,7 @@ class Run {
     ProblemResult race(std::size_t index) {
         const Problem& problem = workload_.problems[index];
         CandidateList candidates = list_candidates(problem, context_);
-        progress_.candidates_total += candidates.order.size();
-        progress_.candidates_total -= std::min(progress_.candidates_total, estimate_each_);
+        candidates_listed_ += candidates.order.size();
         progress_.current_total = candidates.order.size();
         prefetch(problem, candidates);
         prefetch_ahead();
@@ -216,58 +267,64 @@ class Run {
                !was_raced_here(result->problem, context_);
     }
 
-    /// Who may beat the winner of a problem that has been raced.
-    void plan_look(std::size_t index) {
-        const ProblemResult& result = *results_[index];
+    /// The winner of a problem that has been raced, then who may beat it; nothing where nobody may.
+    [[nodiscard]] std::optional<CandidateList> plan_look(std::size_t index) {
+        const ProblemResult& result = *result_of(index);
         const Problem& problem = result.problem;
         const Candidate winner = *parse_candidate(*problem.family, result.winner->candidate);
         const std::vector<Candidate> found = challengers(problem, *result.winner, context_);
-        if (found.empty()) return;
+        if (found.empty()) return std::nullopt;
         CandidateList list{.order = {winner}, .fallback = fallback(problem, traits()), .incumbent = winner};
         list.order.insert(list.order.end(), found.begin(), found.end());
         list.first_culprit = list.order.size();
         prefetch(problem, list);
-        progress_.candidates_total += list.order.size();
-        looks_.push_back({index, std::move(list)});
+        return list;
     }
 
     /// Compilers work for the first looks while the last problems have their first turn, then as many looks
     /// ahead as they were problems ahead.
     void plan_looks() {
-        const auto has_room = [&] {
-            return looks_.empty() || (looks_.size() < problems_ahead && context_.images.has_room());
-        };
-        for (; looks_planned_ < place_ && has_room(); ++looks_planned_) {  // those that have been raced
-            if (is_worth_another_look(results_[turns_[looks_planned_]])) plan_look(turns_[looks_planned_]);
+        for (const std::size_t index : work_.agenda.looks_ahead(hand_, problems_ahead)) {
+            if (looks_.contains(index)) continue;
+            if (!looks_.empty() && !context_.images.has_room()) return;
+            std::optional<CandidateList> look = plan_look(index);
+            if (!look) work_.agenda.drop_look(hand_, index);
+            if (look) looks_.emplace(index, *std::move(look));
         }
     }
 
-    void look_again() {
-        time_left_.emplace(open_problems());
-        is_second_look_ = true;
-        for (; looks_done_ < turns_.size(); ++looks_done_) {
-            if (stop_reason() != StopReason::finished) return;
-            plan_looks();
-            if (finished_[turns_[looks_done_]]) continue;
-            time_left_->begin(now());
-            if (!looks_.empty() && looks_.front().problem == turns_[looks_done_]) {
-                const Look look = std::move(looks_.front());
-                looks_.pop_front();
-                challenge_winner(look);
-            }
-            time_left_->end(now());
-        }
+    /// What another hand has planned for it is not known here.
+    void look_again(const Agenda::Task& task) {
+        if (stop_reason() != StopReason::finished) return;
+        if (!std::exchange(is_second_look_, true)) begin_looks(task);
+        std::optional<CandidateList> look;
+        if (const auto planned = looks_.extract(task.problem); planned) look = std::move(planned.mapped());
+        if (!look) look = plan_look(task.problem);
+        plan_looks();
+        if (!look) return;
+        expect(task);
+        time_left_->begin(now());
+        candidates_listed_ += look->order.size();
+        challenge_winner(task.problem, *look);
+        time_left_->end(now());
     }
 
-    void challenge_winner(const Look& look) {
-        ProblemResult& result = *results_[look.problem];
-        begin_progress(result.problem, look.candidates.order.size());
-        ProblemTuner tuner(result.problem, look.candidates, context_);
+    void begin_looks(const Agenda::Task& first) {
+        std::vector<Problem> looks;
+        if (first.is_own) looks.push_back(workload_.problems[first.problem]);
+        for (const std::size_t index : work_.agenda.looks_ahead(hand_, workload_.problems.size()))
+            looks.push_back(workload_.problems[index]);
+        time_left_.emplace(looks);
+    }
+
+    void challenge_winner(std::size_t index, const CandidateList& look) {
+        ProblemResult& result = *result_of(index);
+        begin_progress(result.problem, look.order.size());
+        ProblemTuner tuner(result.problem, look, context_);
         std::optional<ProblemResult> better = tuner.challenge();
         result_.measurements += tuner.launched();
-        const cache::Trial* again = knowledge_.valid_trial(result.problem, *look.candidates.incumbent);
-        if (again != nullptr && is_lasting(again->status))
-            better = race(look.problem);  // it failed this time
+        const cache::Trial* again = knowledge_.valid_trial(result.problem, *look.incumbent);
+        if (again != nullptr && is_lasting(again->status)) better = race(index);  // it failed this time
         result.candidates += tuner.tried();
         result.failed += tuner.failed();
         if (!better || !better->winner) {
@@ -280,16 +337,23 @@ class Run {
         result = *std::move(better);
     }
 
-    /// Sizes without a winner stay without.
+    /// Sizes without a winner stay without. Each hand takes a static part, whoever raced its sizes.
     void choose_few_kernels() {
         if (!options_.kernels) return;
+        is_covering_ = true;
+        work_.agenda.meet(hand_, Agenda::Meeting::all_raced);
         std::map<std::string, std::vector<ProblemResult*>> shapes;
-        for (std::optional<ProblemResult>& result : results_) {
-            if (result && result->winner) shapes[to_string(static_part(result->problem))].push_back(&*result);
+        for (SharedWork::Result& result : work_.results) {
+            if (result.result && result.result->winner)
+                shapes[to_string(static_part(result.result->problem))].push_back(&*result.result);
         }
-        for (const auto& [_, sizes] : shapes) {
+        const std::vector<std::pair<std::string, std::vector<ProblemResult*>>> parts(shapes.begin(),
+                                                                                     shapes.end());
+        work_.agenda.meet(hand_, Agenda::Meeting::parts_listed);
+        for (std::size_t i = work_.next_cover++; i < parts.size(); i = work_.next_cover++) {
             is_covered_ = stop_reason() == StopReason::finished;
             if (!is_covered_) return;
+            const std::vector<ProblemResult*>& sizes = parts[i].second;
             progress_.current =
                 fmt::format("kernels for {} sizes of {}", sizes.size(), sizes.front()->problem.family->name);
             report();
@@ -301,7 +365,7 @@ class Run {
     }
 
     void prefetch(const Problem& problem, const CandidateList& candidates) {
-        for (const Candidate& candidate : candidates.order) asked_.add(problem, candidate);
+        for (const Candidate& candidate : candidates.order) context_.asked.add(problem, candidate);
         if (!context_.measurer.needs_images()) return;
         std::vector<Candidate> needed;
         for (const Candidate& candidate : surely_tried(problem, candidates, context_.measurer)) {
@@ -313,14 +377,14 @@ class Run {
 
     /// Compilers work on the next open problems while this one is measured, as far as their images have room.
     void prefetch_ahead() {
-        prefetched_ = std::max(prefetched_, place_ + 1);
-        const std::size_t end = std::min(turns_.size(), place_ + 1 + problems_ahead);
-        for (; prefetched_ < end && context_.images.has_room(); ++prefetched_) {
-            const std::size_t index = turns_[prefetched_];
-            if (finished_[index]) continue;
+        const std::vector<std::size_t> next = work_.agenda.ahead(hand_, is_open_, problems_ahead);
+        for (const std::size_t index : next) {
+            if (prefetched_[index]) continue;
+            if (!context_.images.has_room()) return;
+            prefetched_[index] = true;
             prefetch(workload_.problems[index], list_candidates(workload_.problems[index], context_));
         }
-        if (prefetched_ == turns_.size()) plan_looks();
+        if (next.size() < problems_ahead) plan_looks();
     }
 
     /// Nobody launches what lost a race: nine in ten images. A cache that is busy keeps them until the next
@@ -341,8 +405,20 @@ class Run {
         report();
     }
 
+    /// Races that wait on this hand's list, or looks.
+    [[nodiscard]] std::size_t waiting() const {
+        if (is_second_look_) return work_.agenda.looks_ahead(hand_, workload_.problems.size()).size();
+        const auto is_open = [&](std::size_t index) { return is_open_[index]; };
+        return static_cast<std::size_t>(std::ranges::count_if(work_.agenda.waiting(hand_), is_open));
+    }
+
     void report() {
         if (!progress_sink_) return;
+        const std::size_t left = waiting();
+        progress_.problems_total = work_.agenda.count(hand_);
+        progress_.candidates_total =
+            candidates_listed_ + (is_second_look_ ? 0 : left * expected_candidates(options_.effort));
+        time_left_->keep(left);
         progress_.left = time_left_->left(now());
         const bool is_to_be_continued = !is_second_look_ && options_.effort == Effort::quick;
         if (progress_.left && is_to_be_continued) {
@@ -353,38 +429,52 @@ class Run {
         progress_sink_(progress_);
     }
 
+    SharedWork& work_;
+    const std::size_t hand_;
     const Workload& workload_;
-    const std::vector<std::size_t> turns_;  ///< indices of problems in the order in which they are tuned
     const TuneOptions& options_;
     const ProgressSink& progress_sink_;
     const std::atomic<bool>& interrupted_;
     const Steady::time_point start_ = Steady::now();
+    std::optional<Steady::time_point> answered_at_;
     Knowledge knowledge_;
-    Predictions predictions_;
-    AskedImages asked_;
     RunContext context_;
-    std::vector<std::optional<cache::Trial>> finished_;
+    std::vector<std::optional<cache::Trial>> finished_;  ///< by problem, as all that follow
+    std::vector<bool> is_open_;                          ///< not finished
     std::vector<std::optional<cache::Trial>> first_answers_;
-    std::vector<std::optional<ProblemResult>> results_;  ///< by problem
-    std::size_t place_ = 0;                              ///< in `turns_`, of the problem at hand
-    std::size_t prefetched_ = 0;                         ///< first place that no images were asked for
-    std::deque<Look> looks_;                             ///< planned, in the order of their turns
-    std::size_t looks_planned_ = 0;                      ///< first place that was not asked for a look
-    std::size_t looks_done_ = 0;                         ///< place
+    std::vector<bool> prefetched_;
+    std::map<std::size_t, CandidateList> looks_;  ///< planned ones
     bool is_second_look_ = false;
     Progress progress_;
+    std::size_t candidates_listed_ = 0;
     std::optional<TimeLeft> time_left_;  ///< of the open problems
     TuneResult result_;
-    std::size_t estimate_each_ = 0;
+    std::size_t problems_taken_ = 0;
     std::size_t problems_completed_ = 0;
+    bool is_covering_ = false;
     bool is_covered_ = true;  ///< unless that was stopped
 };
 
 }  // namespace
 
+SharedWork::SharedWork(const Workload& of, std::size_t most_hands, const DeviceTraits& traits)
+    : workload(of),
+      lists(lists_of(of, most_hands)),
+      agenda(lists, costs_of(of)),
+      predictions(traits),
+      asked(traits.arch()),
+      results(of.problems.size()) {}
+
+TuneResult tune(SharedWork& work, std::size_t hand, const TuneOptions& options, Measurer& measurer,
+                ImageSource& images, cache::Cache& cache, const ProgressSink& progress,
+                const std::atomic<bool>& stop) {
+    return Run(work, hand, options, measurer, images, cache, progress, stop).run();
+}
+
 TuneResult tune(const Workload& workload, const TuneOptions& options, Measurer& measurer, ImageSource& images,
                 cache::Cache& cache, const ProgressSink& progress, const std::atomic<bool>& stop) {
-    return Run(workload, options, measurer, images, cache, progress, stop).run();
+    SharedWork work(workload, 1, measurer.device().traits);
+    return tune(work, 0, options, measurer, images, cache, progress, stop);
 }
 
 }  // namespace hone::tuner

@@ -30,6 +30,8 @@ enum class Effort : std::uint8_t {
 struct TuneOptions {
     Effort effort = Effort::quick;
     std::optional<std::chrono::milliseconds> budget;
+    /// Where every problem has a predicted answer before anything is compiled: ends so long after that.
+    std::optional<std::chrono::milliseconds> after_answers = {};
     bool retune = false;  ///< measure again even where an exact winner is stored
     std::optional<std::size_t> kernels =
         {};  ///< at most so many for all sizes of a static problem; at least 1
@@ -65,7 +67,12 @@ struct CoverResult {
     std::string failure{};          ///< why the winners stay as they were
 };
 
-enum class StopReason : std::uint8_t { finished, budget, interrupted };
+enum class StopReason : std::uint8_t {
+    finished,
+    answered,  ///< by predictions, and `after_answers` has passed
+    budget,
+    interrupted,
+};
 
 struct TuneResult {
     std::vector<ProblemResult> problems;
@@ -76,6 +83,7 @@ struct TuneResult {
     std::chrono::milliseconds elapsed{};
     std::chrono::milliseconds measuring{};  ///< of it the GPU's worker was at work so long; zero: no GPU
     std::chrono::milliseconds waiting{};    ///< and the tuner waited so long for images
+    std::string lost{};  ///< why this GPU was given up, where others have done what was left of its problems
 };
 
 /// What the progress bar and plain lines are made from. Called on the tuning thread.

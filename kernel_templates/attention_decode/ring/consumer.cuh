@@ -144,6 +144,7 @@ __device__ inline void compute(const Tensors& tensors, Memory& memory) {
     Fragment fragment = schedule.next();
     Query query;
     query.load(tensors, fragment);
+    store_empty(tensors);
     Softmax softmax(tensors);
     Sums<column_blocks> sums;
     int number = 0;

@@ -38,6 +38,8 @@ Plan ring_plan(const DecodeProblem& p, const RingConfig& c, const DeviceTraits& 
     Plan plan = cut_plan(ring_kernels, p, cut(p, c), traits);
     plan.launches[0].block.x = static_cast<std::uint32_t>(ring.threads());
     plan.launches[0].shared_bytes = static_cast<std::uint32_t>(ring.shared_bytes());
+    // Of several blocks a multiprocessor, fewer ones would not leave any multiprocessor free.
+    plan.runs_beside = c.blocks_per_sm == 1 || c.cluster > 1;
     add_map(plan, cache_map(p, ring, k_cache));
     add_map(plan, cache_map(p, ring, v_cache));
     return plan;

@@ -72,7 +72,7 @@ class CodesAndRows {
         feed.keys.advance();
     }
 
-    WidenedValues values_;
+    WidenedStage<Side::values> values_;
     RowPages pages_;      ///< pages of the next values to be asked for
     RowPages next_;       ///< pages of the next tile's last block
     int key_page_ = -1;   ///< the page of the next keys, of the lane's copy

@@ -15,10 +15,28 @@ namespace hone::attention_prefill::warpgroup {
 inline constexpr int score_steps = (head_dim + 15) / 16;
 inline constexpr int value_steps = tile_n / 16;
 
+/// A place in a ring. Late maxima: also the low word of the descriptor of the operand there, so that the next
+/// one is in a register before a turn comes.
+template <int bytes>
+struct OperandRing : Ring {
+    uint32 low = 0;
+
+    __device__ void advance() {
+        Ring::advance();
+        if constexpr (late_maxima)
+            low += stage == 0 ? -static_cast<uint32>((stages - 1) * (bytes >> 4)) : bytes >> 4;
+    }
+};
+
 class Consumer {
   public:
     __device__ Consumer(Layout layout, const Call& call, int warpgroup)
-        : layout_(layout), call_(call), softmax_(call), warpgroup_(warpgroup) {}
+        : layout_(layout), call_(call), softmax_(call), warpgroup_(warpgroup) {
+        if constexpr (late_maxima) {
+            keys_.low = static_cast<uint32>(panel_descriptor(layout.key(0)));
+            values_.low = static_cast<uint32>(transposed_descriptor(layout.value(0), geometry.panel_bytes()));
+        }
+    }
 
     __device__ void run() {
         Tile tile = await_queries();
@@ -64,10 +82,16 @@ class Consumer {
             pass_turn();
             wgmma_wait<1>();
             fence_accumulators(scores);
-            release_keys(block == tile.first);
-            mask(scores, tile, row, block);
             float factors[2];
-            const bool grew = softmax_.next(scores, factors);
+            bool grew;
+            if constexpr (late_maxima) {
+                grew = follow(scores, factors, tile, row, block);
+                release_keys(block == tile.first);
+            } else {
+                release_keys(block == tile.first);
+                mask(scores, tile, row, block);
+                grew = softmax_.next(scores, factors);
+            }
             Ring next = values_;
             next.advance();
             await_values(next);
@@ -168,8 +192,20 @@ class Consumer {
             for (int i = 0; i < 4; ++i) fragments_[step][i] ^= zero;
     }
 
+    __device__ uint64 key_descriptor() const {
+        if constexpr (late_maxima)
+            return panel_descriptor(0) >> 32 << 32 | keys_.low;
+        else
+            return panel_descriptor(layout_.key(keys_.stage));
+    }
+    __device__ uint64 value_descriptor() const {
+        if constexpr (late_maxima)
+            return transposed_descriptor(0, 0) >> 32 << 32 | values_.low;
+        else
+            return transposed_descriptor(layout_.value(values_.stage), geometry.panel_bytes());
+    }
     __device__ void multiply_keys(Scores& scores) {
-        const uint64 keys = panel_descriptor(layout_.key(keys_.stage));
+        const uint64 keys = key_descriptor();
         const uint64 queries = panel_descriptor(layout_.query(warpgroup_, queries_.stage));
 #pragma unroll
         for (int step = 0; step < score_steps; ++step) {
@@ -188,12 +224,60 @@ class Consumer {
         }
     }
     __device__ void multiply_values(Sums& sums, uint32 (&weights)[tile_n / 4], int accumulate) {
-        const uint64 values = transposed_descriptor(layout_.value(values_.stage), geometry.panel_bytes());
+        const uint64 values = value_descriptor();
 #pragma unroll
         for (int step = 0; step < value_steps; ++step)
             WgmmaLeft<Operand, head_dim, true>::multiply(sums, weights + 4 * step,
                                                          advance_descriptor(values, step * 16 * row_bytes),
                                                          step == 0 ? accumulate : 1);
+    }
+
+    /// This warp's scores once more, by itself and from what still stands in shared memory: the others need
+    /// not know. Fragments are those of the warpgroup's products (device/mma.cuh).
+    __device__ void multiply_keys_again(Scores& scores) {
+        const int lane = threadIdx.x % 32;
+        const int row = threadIdx.x / 32 % 4 * 16 + lane % 16;
+        const uint32 queries = layout_.query(warpgroup_, queries_.stage);
+        const uint32 keys = layout_.key(keys_.stage);
+        MmaSums sums[tile_n / 8] = {};
+        const auto multiply = [&](int step, const uint32(&a)[4]) {
+#pragma unroll
+            for (int pair = 0; pair < tile_n / 16; ++pair) {
+                const int key = 16 * pair + lane / 16 * 8 + lane % 8;
+                uint32 b[4];
+                load_matrices(b, keys + step / 4 * geometry.panel_bytes() +
+                                     swizzled_offset<panel_width>(key, step % 4 * 2 + lane / 8 % 2));
+                multiply_16<Operand>(sums[2 * pair], a[0], a[1], a[2], a[3], b[0], b[1]);
+                multiply_16<Operand>(sums[2 * pair + 1], a[0], a[1], a[2], a[3], b[2], b[3]);
+            }
+        };
+        if constexpr (query_in_registers) {
+#pragma unroll
+            for (int step = 0; step < score_steps; ++step) multiply(step, fragments_[step]);
+        } else {
+#pragma unroll 1
+            for (int step = 0; step < score_steps; ++step) {
+                uint32 a[4];
+                load_matrices(a, queries + step / 4 * block_rows * row_bytes +
+                                     swizzled_offset<panel_width>(row, step % 4 * 2 + lane / 16));
+                multiply(step, a);
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < tile_n / 2; ++i) scores[i] = sums[i / 4].values[i % 4];
+    }
+    /// Late maxima: a further block's scores become p, while its keys still stand there. True when the sums
+    /// of products so far have to be multiplied by `factors`.
+    __device__ bool follow(Scores& scores, float (&factors)[2], const Tile& tile, int row, int block) {
+        mask(scores, tile, row, block);
+        if (softmax_.known()) {
+            float sums[2];
+            if (softmax_.weigh(scores, sums)) return false;
+            if (softmax_.lower(scores, sums, factors)) return true;
+            multiply_keys_again(scores);
+            mask(scores, tile, row, block);
+        }
+        return softmax_.next(scores, factors);
     }
 
     /// Between a softmax and the wait for the product beside it, where the compiler would move exponentials
@@ -281,8 +365,8 @@ class Consumer {
     int warpgroup_;
     float query_scale_ = 1.0f;  ///< of the queries taken last
     QueryRing queries_;
-    Ring keys_;
-    Ring values_;
+    OperandRing<geometry.key_stage_bytes()> keys_;
+    OperandRing<geometry.stage_bytes()> values_;
     uint32 fragments_[query_in_registers ? score_steps : 1][4];
 };
 

@@ -71,10 +71,11 @@ struct Geometry {
     constexpr int barriers() const { return 2 * (consumers * query_stages + 2 * stages); }
     /// The tiles whose queries stand in the stages.
     constexpr int tiles_at() const { return barriers_at() + barriers() * 8; }
+    /// The number of a tile that one of many producers has drawn for all: two places in turn.
+    constexpr int drawn_at() const { return tiles_at() + consumers * query_stages * tile_bytes; }
+    constexpr int drawn_bytes() const { return page_size > 0 && many_produce() && !by_rows() ? 16 : 0; }
     /// What a launch asks for: the base is moved up to a multiple of `alignment`.
-    constexpr int shared_bytes() const {
-        return tiles_at() + consumers * query_stages * tile_bytes + alignment;
-    }
+    constexpr int shared_bytes() const { return drawn_at() + drawn_bytes() + alignment; }
 
     /// Registers a thread at the start, and after the roles have shared them out; in steps of 8.
     constexpr int launch_registers() const { return registers_per_sm / (threads() * blocks_per_sm) / 8 * 8; }

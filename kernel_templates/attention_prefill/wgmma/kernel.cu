@@ -58,13 +58,15 @@ __device__ inline void run(const Maps& maps, const Call& call, const Sections& s
 
     if (warpgroup == 0 || (geometry.producers() == 2 && warpgroup == 1)) {
         if constexpr (geometry.moves_registers()) release_registers<geometry.producer_registers()>();
-        if constexpr (programmatic && packed && paged) wait_for_predecessor();  // the order reads starts
+        if constexpr (programmatic && packed && paged) wait_at_start(call);  // the order reads starts
         if (threadIdx.x < geometry.producer_threads()) Producer(layout, maps, call, sections).run();
     } else {
         if constexpr (geometry.moves_registers()) claim_registers<geometry.consumer_registers()>();
-        if constexpr (programmatic) wait_for_predecessor();
+        if constexpr (programmatic) wait_at_start(call);
         Consumer(layout, call, warpgroup - geometry.producers()).run();
     }
+    if constexpr (programmatic && may_be_beside)
+        wait_for_predecessor();  // who follows waits for this one alone
 }
 
 }  // namespace hone::attention_prefill::warpgroup

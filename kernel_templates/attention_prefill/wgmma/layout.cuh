@@ -44,6 +44,9 @@ struct Layout {
         return base + geometry.tiles_at() + (warpgroup * query_stages + stage) * Geometry::tile_bytes;
     }
 
+    /// Where one of many producers leaves the number that it has drawn.
+    __device__ uint32 drawn() const { return base + geometry.drawn_at(); }
+
     __device__ uint32 barrier(int number) const { return base + geometry.barriers_at() + number * 8; }
 };
 

@@ -90,7 +90,8 @@ Plan plan(const AttentionProblem& p, const WgmmaConfig& c, const DeviceTraits& t
     first.programmatic = c.programmatic != 0;
 
     Plan plan = plan_of(first);
-    plan.workspace_bytes = c.dynamic != 0 ? 8 : 0;
+    plan.runs_beside = p.lengths == Lengths::paged && !g.by_rows();
+    plan.workspace_bytes = c.dynamic != 0 || plan.runs_beside ? 8 : 0;
     add_map(plan, tensor_map(p, {q, p.q_len, p.heads, q_batch_stride, q_tokens}, p.packed(), block_rows));
     const std::int64_t keys = p.paged() ? p.page_size : p.kv_len;
     add_map(plan, kv_map(p, {k, keys, p.kv_heads, k_batch_stride, kv_tokens}, g));

@@ -18,6 +18,7 @@ struct WgmmaConfig {
     std::int64_t section_mib = 24;
     std::int64_t dynamic = 0;
     std::int64_t softmax_first = 0;
+    std::int64_t late_maxima = 0;
     std::int64_t programmatic = 0;
 };
 

@@ -14,13 +14,13 @@ class Producer {
           maps_(maps),
           call_(call),
           order_(call, sections),
-          deal_(call.workspace, order_.tiles()) {}
+          deal_(deal_of(layout, call, order_.tiles())) {}
 
     /// In the order in which the consumers need them: values follow keys by one block, also from tile to
     /// tile.
     __device__ void run() {
         if constexpr (programmatic) {
-            wait_for_predecessor();
+            wait_at_start(call_);
             fence_async_proxy_global();
         }
         Tile tile = order_.tile(deal_.first());
@@ -41,6 +41,7 @@ class Producer {
             while (block > tile.first) stages_.load_blocks(feed(), tile, block--, after);
             stages_.load_last_values(feed(), tile, after);
             tile = after;
+            if constexpr (keeps_number) tile = tile_again();
             if (tile.exists()) begin(tile);
         }
         announce_end();
@@ -50,6 +51,19 @@ class Producer {
     using Rows = Conditional<fp8_cache, WidenedRows, CopiedRows>::type;
     using Stages = Conditional<keys_stay_codes, CodesAndRows, Conditional<by_rows, Rows, Boxes>::type>::type;
 
+    using Tiles = Conditional<may_be_beside, DealBeside, Deal<dynamic>>::type;
+
+    __device__ static Tiles deal_of(const Layout& layout, const Call& call, int tiles) {
+        if constexpr (may_be_beside) {
+            return {call, tiles, layout.drawn()};
+        } else {
+            return {call.workspace, tiles};
+        }
+    }
+    /// Many producers that copy boxes keep only the number of the next tile meanwhile, for the sake of
+    /// registers.
+    static constexpr bool keeps_number = may_be_beside && many_produce && !by_rows;
+
     /// Whether this thread copies queries, alone or for the others.
     __device__ static bool leads() { return !many_produce || threadIdx.x == 0; }
 
@@ -57,12 +71,15 @@ class Producer {
     __device__ Tile next(uint64 drawn) {
         while (true) {
             const int number = deal_.number(drawn);
+            if constexpr (keeps_number) number_ = number;
             if (number < 0) return Tile::none();
             const Tile tile = order_.tile(number);
             if (!tile.empty()) return tile;
             drawn = deal_.draw();
         }
     }
+    /// What next() has found.
+    __device__ Tile tile_again() const { return number_ < 0 ? Tile::none() : order_.tile(number_); }
     __device__ Feed feed() { return {layout_, maps_, call_, keys_, values_}; }
     __device__ void begin(const Tile& tile) {
         stages_.begin(feed(), tile);
@@ -109,7 +126,8 @@ class Producer {
     const Maps& maps_;
     const Call& call_;
     Order order_;
-    Deal deal_;
+    Tiles deal_;
+    int number_ = -1;  ///< of the next tile
     QueryRing queries_;
     Ring keys_;
     Ring values_;

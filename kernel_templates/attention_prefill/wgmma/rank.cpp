@@ -105,6 +105,7 @@ double predict(const AttentionProblem& p, const WgmmaConfig& c, const DeviceTrai
     if (c.query_stages == 2) gain -= p.has_ramp() ? 0.01 : 0.005;
     if (c.stages == 3) gain -= 0.005;
     if (c.softmax_first != 0) gain += 0.012;
+    if (c.late_maxima != 0) gain -= 0.06;
     if (beside > 1) gain += 0.06;  // blocks beside each other copy the same keys each for itself
     if (repeats_larger_sections(p, c)) gain += 0.04;
     if (g.by_rows()) gain += g.keys_stay_codes() ? 0.12 : g.widens() ? 0.27 : 0.17;

@@ -166,11 +166,16 @@ class CopiedRows {
     bool knows_ = false;  ///< these are the next tile's
 };
 
-/// Codes of one block of keys, or of values, on their way through a thread's registers.
+enum class Side { keys, values };
+
+/// Codes of the block of keys, or of values, that was asked for last, on their way through a thread's
+/// registers.
+template <Side side>
 class WidenedStage {
   public:
-    __device__ void ask(const Feed& feed, const RowTensor& tensor, const Tile& tile, int block,
-                        const RowPages& pages) {
+    __device__ void ask(const Feed& feed, const Tile& tile, int block, const RowPages& pages) {
+        const RowTensor tensor = side == Side::keys ? RowTensor{feed.call.k, feed.call.k_strides}
+                                                    : RowTensor{feed.call.v, feed.call.v_strides};
         for_rows(feed.call, tensor, tile, block, pages, [&](int pass, const CacheElement* from, bool exists) {
 #pragma unroll
             for (int panel = 0; panel < panels; ++panel) {
@@ -181,11 +186,15 @@ class WidenedStage {
             }
         });
     }
-    __device__ void widen(uint32 full, uint32 parity, uint32 stage) const {
+    __device__ void widen(const Feed& feed) {
+        const Layout& layout = feed.layout;
+        Ring& ring = side == Side::keys ? feed.keys : feed.values;
+        const uint32 full = side == Side::keys ? layout.full_key(ring.stage) : layout.full_value(ring.stage);
+        const uint32 stage = side == Side::keys ? layout.key(ring.stage) : layout.value(ring.stage);
         const int own_row = static_cast<int>(threadIdx.x) / row_threads;
         const uint32 to =
             stage + swizzled_offset<panel_width>(own_row, static_cast<int>(threadIdx.x) % row_threads * 2);
-        barrier_wait(Layout::empty(full), parity ^ 1);
+        barrier_wait(Layout::empty(full), ring.parity ^ 1);
 #pragma unroll
         for (int pass = 0; pass < passes; ++pass) {
             if (behind_block(pass)) continue;
@@ -199,6 +208,7 @@ class WidenedStage {
         }
         fence_async_proxy();
         barrier_arrive(full);
+        ring.advance();
     }
 
   private:
@@ -206,36 +216,6 @@ class WidenedStage {
     __device__ static uint32 high(uint32 codes) { return widen_pair<Operand, 2, 3>(codes); }
 
     uint4 codes_[passes * panels];  ///< of each panel 16 a pass
-};
-
-class WidenedKeys {
-  public:
-    __device__ void ask(const Feed& feed, const Tile& tile, int block, const RowPages& pages) {
-        codes_.ask(feed, {feed.call.k, feed.call.k_strides}, tile, block, pages);
-    }
-    __device__ void widen(const Feed& feed) {
-        codes_.widen(feed.layout.full_key(feed.keys.stage), feed.keys.parity,
-                     feed.layout.key(feed.keys.stage));
-        feed.keys.advance();
-    }
-
-  private:
-    WidenedStage codes_;  ///< those asked for last
-};
-
-class WidenedValues {
-  public:
-    __device__ void ask(const Feed& feed, const Tile& tile, int block, const RowPages& pages) {
-        codes_.ask(feed, {feed.call.v, feed.call.v_strides}, tile, block, pages);
-    }
-    __device__ void widen(const Feed& feed) {
-        codes_.widen(feed.layout.full_value(feed.values.stage), feed.values.parity,
-                     feed.layout.value(feed.values.stage));
-        feed.values.advance();
-    }
-
-  private:
-    WidenedStage codes_;
 };
 
 /// Rows of codes. Loads are a block ahead of what is widened: keys of block b - 2 are asked for when those of
@@ -284,8 +264,8 @@ class WidenedRows {
         if (block >= tile.first) far_.look_up(feed.call, tile, block);
     }
 
-    WidenedKeys keys_;
-    WidenedValues values_;
+    WidenedStage<Side::keys> keys_;
+    WidenedStage<Side::values> values_;
     RowPages near_;       ///< pages of the next values to be asked for
     RowPages far_;        ///< pages of the next keys
     RowPages next_;       ///< pages of the next tile's last block

@@ -4,6 +4,8 @@
 #include "attention_prefill/problem.cuh"
 #include "attention_prefill/wgmma/geometry.cuh"
 #include "device/mma.cuh"
+#include "device/shared_tile.cuh"
+#include "device/warpgroup.cuh"
 
 namespace hone::attention_prefill::warpgroup {
 
@@ -28,8 +30,12 @@ inline constexpr bool query_in_registers = Tuned::query_in_registers != 0;
 inline constexpr bool softmax_first = Tuned::softmax_first != 0;
 inline constexpr bool dynamic = Tuned::dynamic != 0;
 inline constexpr bool programmatic = Tuned::programmatic != 0;
+inline constexpr bool late_maxima = Tuned::late_maxima != 0;
 /// Threads copy keys and values, and widen codes.
 inline constexpr bool by_rows = geometry.by_rows();
+/// Of a call over pages there may be a launch for its single tokens in front, beside which this one runs.
+/// Threads that copy rows lack the registers to draw tiles.
+inline constexpr bool may_be_beside = lengths == Lengths::paged && !by_rows;
 /// All 128 threads of the producer's warpgroup are at work.
 inline constexpr bool many_produce = geometry.many_produce();
 
@@ -44,10 +50,12 @@ inline constexpr bool converts_queries = fp8_cache && is_bf16<Element>;
 static_assert(head_dim % 8 == 0, "rows of 16-byte chunks");
 static_assert(tile_n % 16 == 0 && tile_n <= 256,
               "keys are the columns of one product, the terms of the other");
-static_assert(!many_produce || !dynamic, "many producers count the block's tiles each for itself");
+static_assert(!dynamic || geometry.drawn_bytes() > 0 || !many_produce,
+              "what one of many producers draws, the others learn through shared memory");
 static_assert(by_rows || geometry.boxes() <= 32, "a lane knows the page of a tensor copy");
 static_assert(!fp8_cache || head_dim % 16 == 0, "rows of 16-byte chunks of codes");
 static_assert(!keys_stay_codes || !query_in_registers, "codes of queries are multiplied from shared memory");
+static_assert(!late_maxima || !fp8_cache, "scores that are needed again are products of 16-bit elements");
 static_assert(geometry.blocks_per_sm * (geometry.shared_bytes() + reserved_bytes) <= shared_bytes_per_sm,
               "shared memory");
 
@@ -129,6 +137,7 @@ using Order = Conditional<lengths == Lengths::paged, PackedOrder, SlotOrder>::ty
 /// and backward. The count stands in a word of the workspace, whose content nobody knows: the first to come
 /// makes it `mark`, and whoever draws last clears it, so that it is unmarked between calls. A word that is no
 /// count carries the mark once in 2^36, and as two floats begins with a NaN that no arithmetic makes.
+template <bool dynamic>
 class Deal {
   public:
     __device__ Deal(void* workspace, int tiles) : word_(static_cast<uint64*>(workspace)), tiles_(tiles) {}
@@ -167,6 +176,59 @@ class Deal {
 
     uint64* word_;
     int tiles_;
+    int round_ = 0;
+};
+
+/// Whether the launch is one of prompts whose single tokens are in the launch before it, which leaves
+/// multiprocessors to this one: it starts beside that one, and ends after it.
+__device__ inline bool is_beside(const Call& call) { return may_be_beside && call.least_queries > 1; }
+/// For what this launch reads: the one in front has waited for that, if it is beside it.
+__device__ inline void wait_at_start(const Call& call) {
+    if constexpr (may_be_beside) {
+        if (is_beside(call)) return;
+    }
+    wait_for_predecessor();
+}
+
+/// The deal of a launch that may be beside another one, where blocks always draw, since some of them start
+/// late. Many producers lack the registers to keep what is drawn, and have time: their first thread draws
+/// when they ask for the number, which the others learn from one of two words in shared memory, taken in
+/// turn. Who writes the next number there has passed the barrier behind which all had read it.
+class DealBeside {
+  public:
+    __device__ DealBeside(const Call& call, int tiles, uint32 shared)
+        : drawn_(call.workspace, tiles),
+          own_(call.workspace, tiles),
+          shared_(shared),
+          draws_(is_beside(call)) {}
+
+    __device__ int first() const { return own_.first(); }
+    __device__ void open() const {
+        if (draws() && leads()) drawn_.open();
+    }
+    __device__ uint64 draw() {
+        if (!draws()) return own_.draw();
+        return many_produce ? 0 : drawn_.draw();
+    }
+    __device__ int number(uint64 drawn) {
+        if (!draws()) return own_.number(drawn);
+        return many_produce ? number_for_all() : drawn_.number(drawn);
+    }
+
+  private:
+    __device__ bool draws() const { return dynamic || draws_; }
+    __device__ static bool leads() { return !many_produce || threadIdx.x == 0; }
+    __device__ int number_for_all() {
+        const uint32 at = shared_ + round_++ % 2 * 8;
+        if (leads()) store_shared(at, static_cast<uint32>(drawn_.number(drawn_.draw())));
+        named_barrier_sync<geometry.producer_threads()>(1 + 2 * consumers);
+        return static_cast<int>(load_shared(at));
+    }
+
+    Deal<true> drawn_;
+    Deal<false> own_;
+    uint32 shared_;
+    bool draws_;
     int round_ = 0;
 };
 

@@ -5,6 +5,10 @@
 // p = exp2(scale_log2 * (score - reference)): one fused multiply-add and one exponential. `reference` is the
 // greatest score so far, or any earlier one that the greatest does not exceed by more than `slack` in the
 // exponent: the result is the same, and the sums of products hardly ever have to be rescaled.
+//
+// Late maxima: a block's p are made with the reference that its row has, and their sums, which are needed
+// anyway, tell whether some are too large. The reference rises only then, by a power of two that p are
+// divided by; where they have overflowed, nothing is known of them, and the scores are needed again.
 #pragma once
 
 #include "attention_prefill/sink.cuh"
@@ -13,6 +17,10 @@
 namespace hone::attention_prefill::warpgroup {
 
 inline constexpr float slack = 8.0f;
+/// A thread's sum of a block's p with which all of them are finite as operands, and what p may be so that a
+/// power of two brings them down to 1.
+inline constexpr float largest_sum = 0x1p14f;
+inline constexpr float largest_p = 0x1p120f;
 inline constexpr float log2_e = 1.4426950408889634f;
 
 using Scores = float[tile_n / 2];
@@ -84,6 +92,48 @@ class Softmax {
 
     /// A further block. True when the sums of products so far have to be multiplied by `factors`.
     __device__ bool next(Scores& scores, float (&factors)[2]) {
+        const bool grew = raise(scores, factors);
+        exponentiate(scores);
+        return grew;
+    }
+
+    /// Whether all rows of the warp have a reference.
+    __device__ bool known() const {
+        return __all_sync(0xffffffffu, fminf(reference_[0], reference_[1]) > minus_infinity());
+    }
+
+    /// Scores become p by the references that there are. False where some are too large: then they are not
+    /// counted yet, but in `sums`.
+    __device__ bool weigh(Scores& scores, float (&sums)[2]) {
+        sums[0] = sums[1] = 0.0f;
+        exponentiate(scores, sums);
+        const bool fit = __all_sync(0xffffffffu, fmaxf(sums[0], sums[1]) <= largest_sum);
+        if (fit) {
+            sum_[0] += sums[0];
+            sum_[1] += sums[1];
+        }
+        return fit;
+    }
+    /// References rise behind p that are too large. False where p are so large that only scores help.
+    __device__ bool lower(Scores& p, const float (&sums)[2], float (&factors)[2]) {
+        const float top[2] = {greatest(p, 0), greatest(p, 1)};
+        if (__any_sync(0xffffffffu, fmaxf(top[0], top[1]) > largest_p)) return false;
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            constexpr int bias = 127;
+            const int up = max(0, static_cast<int>(__float_as_uint(top[half]) >> 23) - bias);
+            factors[half] = __uint_as_float(static_cast<uint32>(bias - up) << 23);
+            reference_[half] += __fdividef(static_cast<float>(up), scale_);
+            sum_[half] = (sum_[half] + sums[half]) * factors[half];
+        }
+#pragma unroll
+        for (int i = 0; i < tile_n / 2; ++i) p[i] *= factors[i / 2 % 2];
+        return true;
+    }
+
+    /// References rise to what scores need. True when the sums of products have to be multiplied by
+    /// `factors`.
+    __device__ bool raise(const Scores& scores, float (&factors)[2]) {
         float top[2];
         bool grew = false;
 #pragma unroll
@@ -100,9 +150,9 @@ class Softmax {
                 sum_[half] *= factors[half];
             }
         }
-        exponentiate(scores);
         return grew;
     }
+    __device__ void exponentiate(Scores& scores) { exponentiate(scores, sum_); }
 
     /// 1 / sum of a row, 0 where nothing is visible, and the logarithm of the sum of its exponentials.
     __device__ void finish(const Call& call, int head, float (&inverse)[2], float (&lse)[2]) {
@@ -141,13 +191,13 @@ class Softmax {
         top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 1));
         return fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 2));
     }
-    __device__ void exponentiate(Scores& scores) {
+    __device__ void exponentiate(Scores& scores, float (&sums)[2]) const {
         const float offsets[2] = {-finite(reference_[0]) * scale_, -finite(reference_[1]) * scale_};
 #pragma unroll
         for (int i = 0; i < tile_n / 2; ++i) {
             const int half = i / 2 % 2;
             scores[i] = exp2_approximate(fmaf(scores[i], scale_, offsets[half]));
-            sum_[half] += scores[i];
+            sums[half] += scores[i];
         }
     }
 

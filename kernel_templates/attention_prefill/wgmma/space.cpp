@@ -22,6 +22,9 @@ constexpr auto tunables = tunables_of({
     tunable<&WgmmaConfig::dynamic>("1: blocks draw their tiles; 0: each has its own", {0, 1}),
     tunable<&WgmmaConfig::softmax_first>(
         "1: all exponentials stand before the wait for the product beside them; 0: most", {0, 1}),
+    tunable<&WgmmaConfig::late_maxima>(
+        "1: references of rows rise behind a block's exponentials, where those are too large; 0: in front",
+        {0, 1}),
     programmatic_launch<&WgmmaConfig::programmatic>(),
 });
 
@@ -31,6 +34,9 @@ int working_registers(const AttentionProblem& p, const Geometry& g) {
     const bool starts_with_few = g.widens() && g.blocks_per_sm > 1;  // 80 at the launch: more than is moved
     return 32 + (p.softcap ? 8 : 0) + (has_hidden_keys && !g.by_rows() ? 8 : 0) + (starts_with_few ? 8 : 0);
 }
+
+/// Where a warp can multiply a block's keys once more by itself, while they still stand in their stage.
+bool may_be_late(const AttentionProblem& p) { return !p.fp8_cache() && !p.paged(); }
 
 /// Up to four rounds of tiles.
 bool is_short(const AttentionProblem& p, const WgmmaConfig& c, const DeviceTraits& traits) {
@@ -42,7 +48,7 @@ constexpr Constraint constraints[] = {
          [](const AttentionProblem& p) { return p.dtype != Dtype::fp32; }),
     rule("rows must have whole 16-byte chunks: head_dim is a multiple of 8, of 16 where keys are codes",
          [](const AttentionProblem& p) { return p.head_dim % (p.fp8_cache() ? 16 : 8) == 0; }),
-    rule("many producers have their own tiles: drawing costs registers that they lack",
+    rule("many producers have their own tiles: drawing costs them more than it evens out",
          [](const AttentionProblem& p, const WgmmaConfig& c) {
              return c.dynamic == 0 || !geometry(p, c).many_produce();
          }),
@@ -66,6 +72,10 @@ constexpr Constraint constraints[] = {
     rule("a second consumer is for more than 64 queries, a third for more than 128 and heads of up to 64",
          [](const AttentionProblem& p, const WgmmaConfig& c) {
              return p.q_len > (c.consumers - 1) * block_rows && (c.consumers < 3 || p.head_dim <= 64);
+         }),
+    rule("late maxima are for 16-bit keys in no pages, and have all exponentials in front of the wait",
+         [](const AttentionProblem& p, const WgmmaConfig& c) {
+             return c.late_maxima == 0 || (may_be_late(p) && c.softmax_first == 0);
          }),
     rule("a lone consumer is for so few tiles that multiprocessors have hardly more than one each, or for "
          "codes, of "
@@ -103,6 +113,7 @@ std::optional<WgmmaConfig> fallback(const Problem& problem, const DeviceTraits& 
     for (WgmmaConfig c : shapes) {
         for (const std::int64_t drawn : {1, 0}) {
             for (const std::int64_t section : tunables[index_of(&WgmmaConfig::section_mib)].values.span()) {
+                c.late_maxima = may_be_late(p) ? 1 : 0;
                 c.dynamic = drawn;
                 c.section_mib = section;
                 c.programmatic = is_short(p, c, traits) ? 1 : 0;

@@ -11,6 +11,7 @@ struct Sources {
     static constexpr bool x_by_token = gathers && !copies_x;
     static constexpr bool any_column = true;  ///< tiles of results may begin anywhere
     static constexpr bool splits_tail = ::Tuned::tail_split != 0;
+    static constexpr int narrow_rows = 0;
     static constexpr int stages_together = 1;  ///< that consumers need at once, beside the next one
 };
 }  // namespace hone::expert_linear::wgmma
@@ -39,7 +40,7 @@ extern "C" __global__ void __launch_bounds__(hone::linear::gemm::threads, Tuned:
     expert_linear_wgmma(HONE_PARAMETERS(expert_linear_wgmma)) {
     const hone::expert_linear::Tensors tensors{HONE_ARGUMENTS(expert_linear_wgmma)};
     using namespace hone::expert_linear::wgmma;
-    run<Registers>(tensors, x_map, MatrixWeights(weight_map, up_map), ElementProducts());
+    run<Registers>(tensors, {x_map, x_map}, MatrixWeights(weight_map, up_map), ElementProducts());
 }
 
 namespace hone::expert_linear::combine {

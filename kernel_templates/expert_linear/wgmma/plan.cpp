@@ -27,11 +27,11 @@ std::int64_t blocks_of(const ExpertProblem& p, const WgmmaConfig& c, const Devic
 }
 
 TensorMap sorted_x_map(const ExpertProblem& p, const WgmmaConfig& c, const linear::gemm::Geometry& g,
-                       int workspace_pointer) {
+                       int box_rows, int workspace_pointer) {
     const bool copied = c.copied_x != 0;
     TensorMap map = linear::gemm::matrix_map(
         p.dtype, copied ? workspace_pointer : x, copied ? TensorMap::no_gaps : x_stride, p.in, p.places(),
-        g.operands.columns, static_cast<int>(std::min<std::int64_t>(g.x_box(), p.places())));
+        g.operands.columns, static_cast<int>(std::min<std::int64_t>(box_rows, p.places())));
     if (copied) map.offset_bytes = copies_at(p.places(), result_bytes(p));
     return map;
 }
@@ -48,7 +48,7 @@ void add_maps(Plan& plan, const ExpertProblem& p, const WgmmaConfig& c, const li
     TensorMap unused = weight_map(weight);
     unused.same_as = 0;
     add_map(plan, weight_map(weight));
-    add_map(plan, p.gather && c.copied_x == 0 ? unused : sorted_x_map(p, c, g, workspace));
+    add_map(plan, p.gather && c.copied_x == 0 ? unused : sorted_x_map(p, c, g, g.x_box(), workspace));
     add_map(plan, p.gated ? weight_map(up) : unused);
 }
 

@@ -34,10 +34,10 @@ inline constexpr Kernel wgmma_kernels[] = {{"expert_linear_wgmma", wgmma_args}, 
 /// Rows of x of a tile, and columns of tiles.
 [[nodiscard]] std::int64_t tile_rows(const WgmmaConfig&);
 [[nodiscard]] std::int64_t tiles_across(const ExpertProblem&, const WgmmaConfig&);
-/// The map of x, [places, in]: of the call's, or of copies in the workspace, whose pointer the family
-/// numbers.
+/// The map of x, [places, in], in boxes of so many rows: of the call's, or of copies in the workspace, whose
+/// pointer the family numbers.
 [[nodiscard]] TensorMap sorted_x_map(const ExpertProblem&, const WgmmaConfig&, const linear::gemm::Geometry&,
-                                     int workspace_pointer);
+                                     int box_rows, int workspace_pointer);
 /// Blocks of a call: all that are resident, or a tile each.
 [[nodiscard]] std::int64_t blocks_of(const ExpertProblem&, const WgmmaConfig&, const DeviceTraits&);
 

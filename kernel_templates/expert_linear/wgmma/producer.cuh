@@ -46,25 +46,31 @@ class MatrixWeights {
     const TensorMap& up_;
 };
 
+/// Those of sorted x: with a tile's rows, and a narrow tile's.
+struct XMaps {
+    const TensorMap& whole;
+    const TensorMap& narrow;
+};
+
 /// What one thread asks for: of a stage its weights, and sorted rows of x.
 class Boxes {
   public:
-    __device__ Boxes(uint32 shared, const TensorMap& x, int places)
-        : shared_(shared), x_(x), places_(places) {}
+    __device__ Boxes(uint32 shared, const XMaps& x, int places) : shared_(shared), x_(x), places_(places) {}
 
     template <class OfTile>
     __device__ void load(const OfTile& weights, const Tile& tile, int k, int stage) const {
-        const int x_rows = Sources::x_by_token ? 0 : x_box_rows(places_);
+        const int x_rows = Sources::x_by_token ? 0 : x_box_rows(tile, places_);
         barrier_arrive_expecting(gemm::full_barrier(shared_, stage),
                                  geometry.stage_bytes() - x_bytes + x_rows * x_pitch);
         weights.load(shared_, k, stage);
         if constexpr (!Sources::x_by_token)
-            gemm::load_rows<!swapped, gemm::x_hint>(shared_, x_, 0, k, first_row(tile, places_), stage);
+            gemm::load_rows<!swapped, gemm::x_hint>(shared_, is_narrow(tile) ? x_.narrow : x_.whole, 0, k,
+                                                    first_row(tile, places_), stage);
     }
 
   private:
     uint32 shared_;
-    const TensorMap& x_;
+    const XMaps& x_;
     int places_;
 };
 

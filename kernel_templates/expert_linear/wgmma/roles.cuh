@@ -15,6 +15,9 @@
 // that no box leaves its matrix (tile.cuh). Each result is made of its own row and column alone, and what is
 // not the tile's is not written.
 //
+// Where an expert's last rows are few, their tile may be a narrow one (tile.cuh), whose products leave out
+// the rest.
+//
 // Barriers, one pair a stage:
 //   full[s]   arrivals of the thread that announces copies, with their bytes, and of the four gathering
 //             warps. Consumers wait for it.
@@ -29,18 +32,19 @@
 namespace hone::expert_linear::wgmma {
 
 template <class Weights>
-__device__ inline void prepare(uint32 shared, const TensorMap& x, const Weights& weights) {
+__device__ inline void prepare(uint32 shared, const XMaps& x, const Weights& weights) {
     for (int stage = 0; stage < gemm::stages; ++stage) {
         barrier_init(gemm::full_barrier(shared, stage), full_arrivals);
         barrier_init(gemm::empty_barrier(shared, stage), gemm::consumers * 4);
     }
     fence_barrier_init();
-    if constexpr (!Sources::x_by_token) prefetch_map(x);
+    if constexpr (!Sources::x_by_token) prefetch_map(x.whole);
+    if constexpr (Sources::narrow_rows != 0) prefetch_map(x.narrow);
     weights.prefetch();
 }
 
 template <class Weights>
-__device__ inline void produce(uint32 shared, const TensorMap& x, const Weights& weights,
+__device__ inline void produce(uint32 shared, const XMaps& x, const Weights& weights,
                                const Tensors& tensors) {
     const Boxes boxes(shared, x, tensors.places());
     if constexpr (Sources::x_by_token) {
@@ -75,7 +79,7 @@ __device__ inline void consume(uint32 shared, const Products& multiplier, const 
 /// the sums of some steps of a tile; `Registers` says whether roles exchange registers (`moves`), and what
 /// each then has.
 template <class Registers, class Weights, class Products>
-__device__ inline void run(const Tensors& tensors, const TensorMap& x, const Weights& weights,
+__device__ inline void run(const Tensors& tensors, const XMaps& x, const Weights& weights,
                            const Products& multiplier) {
     extern __shared__ uint8 memory[];
     constexpr uint32 below = gemm::Geometry::alignment - 1;

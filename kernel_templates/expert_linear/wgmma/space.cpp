@@ -12,9 +12,10 @@ namespace hone::expert_linear {
 namespace {
 
 constexpr auto tunables = tunables_of({
-    tunable<&WgmmaConfig::tile_m>("rows of a tile: of x; swapped: results a row", {64, 128, 256}),
-    tunable<&WgmmaConfig::tile_n>("columns of a tile: results a row; swapped: rows of x",
-                                  {8, 16, 32, 64, 96, 128, 192, 256}),
+    read_with<&WgmmaConfig::swapped>(
+        tunable<&WgmmaConfig::tile_m>("rows of a tile: of x; swapped: results a row", {64, 128, 256})),
+    read_with<&WgmmaConfig::swapped>(tunable<&WgmmaConfig::tile_n>(
+        "columns of a tile: results a row; swapped: rows of x", {8, 16, 24, 32, 48, 64, 96, 128, 192, 256})),
     tunable<&WgmmaConfig::consumers>("warpgroups that multiply", {1, 2}),
     tunable<&WgmmaConfig::blocks_per_sm>("resident blocks a multiprocessor", {1, 2}),
     tunable<&WgmmaConfig::swapped>("1: the weight is the left operand, for few rows an expert", {0, 1}),
@@ -60,9 +61,9 @@ constexpr Constraint constraints[] = {
          [](const ExpertProblem& p, const WgmmaConfig& c) {
              return !p.gather || c.copied_x != 0 || tile_rows(c) <= 128;
          }),
-    rule("copies in front are of gathered rows, and take time that 64 rows an expert make good",
+    rule("copies in front are of gathered rows, and take time that 8 rows an expert make good",
          [](const ExpertProblem& p, const WgmmaConfig& c) {
-             return c.copied_x == 0 || (p.gather && p.rows_an_active() >= 64);
+             return c.copied_x == 0 || (p.gather && p.rows_an_active() >= 8);
          }),
     rule("half of a tile's rows must exist, or of two tiles'",
          [](const ExpertProblem& p, const WgmmaConfig& c) {

@@ -19,7 +19,7 @@ __device__ inline float* partials_of(const Tensors& tensors) {
 class Walk {
   public:
     /// By a whole warp, as next().
-    __device__ explicit Walk(const Tensors& tensors) : tiles_(tensors), next_(blockIdx.x) {
+    __device__ explicit Walk(const Tensors& tensors) : tensors_(tensors), tiles_(tensors), next_(blockIdx.x) {
         if constexpr (!Sources::splits_tail) return;
         const int64 all = tiles_.count();
         rest_ = static_cast<int>(all % gridDim.x);
@@ -32,6 +32,7 @@ class Walk {
         steps_ = {.first_k = 0, .k_count = gemm::k_tiles};
         const int64 wanted = next_;
         next_ += gridDim.x;
+        if constexpr (Sources::narrow_rows != 0) return find_in_order(wanted);
         if (!Sources::splits_tail || wanted < whole_) return tiles_.find(wanted, tile_);
         return parts_ > 1 && next_part();
     }
@@ -40,6 +41,12 @@ class Walk {
     __device__ const gemm::Work& steps() const { return steps_; }
 
   private:
+    /// Narrow tiles behind all others, so that blocks end together: whose turn they are have fewer of these.
+    __device__ bool find_in_order(int64 wanted) {
+        const int64 whole = tiles_.count();
+        return wanted < whole ? tiles_.find(wanted, tile_)
+                              : NarrowTiles(tensors_).find(wanted - whole, tile_);
+    }
     __device__ bool next_part() {
         const int block = static_cast<int>(blockIdx.x);
         if (block >= rest_ * parts_ || took_part_) return false;
@@ -53,6 +60,7 @@ class Walk {
         return tiles_.find(whole_ + tile, tile_);
     }
 
+    const Tensors& tensors_;
     Tiles tiles_;
     Tile tile_;
     gemm::Work steps_;

@@ -58,33 +58,55 @@ struct Geometry {
 
     /// Staged results: panels of `panel_width` results in 64 rows, as wide as a swizzled row can be; swapped,
     /// of 64 results a token. With staged = 2 few results at a time leave more room to the ring: 8 KiB,
-    /// and swapped half of a tile's tokens, or 8 of them more, which both halves have.
+    /// and swapped half of a tile's tokens, or 8 of them more, which both halves have. With staged = 3
+    /// panels of 4 KiB at most take turns.
+    constexpr bool takes_turns() const { return staged == 3; }
     constexpr int panel_width() const {
-        return swapped || result_columns() % 64 == 0 ? 64 : result_columns() % 32 == 0 ? 32 : 16;
+        if (swapped || (result_columns() % 64 == 0 && !takes_turns())) return 64;
+        return result_columns() % 32 == 0 ? 32 : 16;
     }
-    constexpr bool halves_tokens() const { return swapped && staged == 2 && tile_n > 8; }
-    /// Swapped: of a panel.
-    constexpr int panel_tokens() const { return halves_tokens() ? (tile_n / 8 + 1) / 2 * 8 : tile_n; }
     constexpr int panels_across() const {
-        return swapped ? (halves_tokens() ? 2 : 1) : result_columns() / panel_width();
+        if (!swapped) return result_columns() / panel_width();
+        if (takes_turns()) return (tile_n + 23) / 24;
+        return staged == 2 && tile_n > 8 ? 2 : 1;
+    }
+    /// Swapped: of a panel.
+    constexpr int panel_tokens() const { return (tile_n / 8 + panels_across() - 1) / panels_across() * 8; }
+    /// First column of results of the i-th panel in a row of them; swapped, its first token: the last panels
+    /// may have tokens of the one before, too.
+    constexpr int panel_start(int i) const {
+        if (!swapped) return i * panel_width();
+        const int last = tile_n - panel_tokens();
+        if (!takes_turns()) return i * last;
+        return i * panel_tokens() < last ? i * panel_tokens() : last;
     }
     constexpr int panels() const { return result_blocks() * panels_across(); }
     constexpr int panel_bytes() const { return (swapped ? panel_tokens() : block_rows) * panel_width() * 2; }
-    /// Panels that a warpgroup fills before the copy engine takes them: all, or what 16 KiB (8 KiB) hold.
+    /// Panels that a warpgroup has place for, and fills before the copy engine takes them: all, or what
+    /// 16 KiB (8 KiB) hold. In turns the engine takes each, and there are two places, or up to four where
+    /// that costs the ring no stage.
     constexpr int store_panels() const {
         if (staged == 0) return 0;
+        if (takes_turns()) {
+            const int ring = (room() - consumers * 2 * panel_bytes()) / stage_bytes() * stage_bytes();
+            const int places = (room() - ring) / (consumers * panel_bytes());
+            const int most = panels() < 4 ? panels() : 4;
+            return places < most ? places : most;
+        }
         if (staged == 2) return panel_bytes() < 8 * 1024 ? 8 * 1024 / panel_bytes() : 1;
         if (panels() * panel_bytes() <= 24 * 1024) return panels();
         return panel_bytes() < 16 * 1024 ? 16 * 1024 / panel_bytes() : 1;
     }
     constexpr int staging_bytes() const { return store_panels() * panel_bytes(); }
 
+    /// Bytes for the ring's stages and staged results.
+    constexpr int room() const {
+        return shared_bytes_per_sm / blocks_per_sm - reserved_bytes - alignment - 2 * max_stages * 8 -
+               (operands.left_extra > 0 ? alignment : 0);
+    }
     /// As many as fit.
     constexpr int stages() const {
-        const int room = shared_bytes_per_sm / blocks_per_sm - reserved_bytes - alignment -
-                         consumers * staging_bytes() - 2 * max_stages * 8 -
-                         (operands.left_extra > 0 ? alignment : 0);
-        const int fit = room / stage_bytes();
+        const int fit = (room() - consumers * staging_bytes()) / stage_bytes();
         return fit < max_stages ? fit : max_stages;
     }
 

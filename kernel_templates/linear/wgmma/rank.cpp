@@ -77,15 +77,28 @@ double fix_up_us(const Geometry& g, double parts, double cycles_per_us) {
     return 3.0 + parts * g.partial_bytes() / 24.0 / cycles_per_us;
 }
 
+/// Microseconds from asking for a stage until it is there, while memory is busy: a block draws no more than
+/// its ring in this time, however idle the other multiprocessors are.
+constexpr double stage_latency_us = 1.2;
+/// Share of the memory's bandwidth that a call of nothing but copies reaches.
+constexpr double memory_share = 0.93;
+/// Microseconds of a call that does nothing.
+constexpr double call_us = 2.7;
+/// Microseconds in which one more block of a cluster is waited for.
+constexpr double cluster_block_us = 0.3;
+
 /// How a call's tiles fill the multiprocessors.
 struct Filling {
     double jobs;
     double resident;
-    double parts;  ///< parts of a tile of the last round
-    double rounds;
-    double together;  ///< blocks that share a multiprocessor
-    double busy;      ///< share of the multiprocessors that have a block
+    double parts;        ///< parts of a tile of the last round
+    double full_rounds;  ///< in which every place has a job
+    double tail_blocks;  ///< that have a job, or a part of one, in the round after them; 0: there is none
+    double together;     ///< blocks that share a multiprocessor
+    double busy;         ///< share of the multiprocessors that have a block
     double cycles_per_us;
+
+    [[nodiscard]] double rounds() const { return full_rounds + (tail_blocks > 0 ? 1 : 0); }
 };
 
 Filling filling_of(const LinearProblem& p, const WgmmaConfig& c, const DeviceTraits& traits) {
@@ -93,7 +106,8 @@ Filling filling_of(const LinearProblem& p, const WgmmaConfig& c, const DeviceTra
     f.jobs = static_cast<double>(tiles(p, geometry(p, c)) * c.cluster_k);
     f.resident = static_cast<double>(resident_blocks(c, traits));
     f.parts = static_cast<double>(parts_of_tail(p, c, traits));
-    f.rounds = f.parts > 1 ? std::floor(f.jobs / f.resident) + 1 / f.parts : std::ceil(f.jobs / f.resident);
+    f.full_rounds = std::floor(f.jobs / f.resident);
+    f.tail_blocks = (f.jobs - f.full_rounds * f.resident) * f.parts;
     const double at_once = std::min(f.jobs * f.parts, f.resident);
     f.together = std::ceil(at_once / traits.sm_count);
     f.busy = std::min(1.0, at_once / traits.sm_count);
@@ -101,28 +115,42 @@ Filling filling_of(const LinearProblem& p, const WgmmaConfig& c, const DeviceTra
     return f;
 }
 
-/// The products of all tiles, the bytes through memory, and what the copies in flight can draw.
+/// A round of `blocks` with a job each, or with one of `parts` of a job: what memory needs for their share of
+/// the call's bytes beside what a multiprocessor needs to draw its own, and the products. A last round of few
+/// blocks so takes nearly as long as a full one, though it moves little.
+double round_us(double blocks, double parts, double memory_us, double part_steps, const Geometry& g,
+                const Filling& f, const DeviceTraits& traits) {
+    const double together = std::ceil(std::min(blocks, f.resident) / traits.sm_count);
+    const double stages = together * part_steps / parts;
+    const double share_us = memory_us * blocks / parts / f.jobs;
+    const double draw_us = part_steps / parts / g.stages() * stage_latency_us;
+    const double fetch_us = std::hypot(share_us, draw_us);
+    const double compute_us = stages * stage_cycles(g) / f.cycles_per_us;
+    return std::pow(std::pow(compute_us, 4) + std::pow(fetch_us, 4), 0.25);
+}
+
+/// The products and copies of all tiles, round by round.
 double body_us(const LinearProblem& p, const WgmmaConfig& c, const Filling& f, const DeviceTraits& traits) {
     const Geometry g = geometry(p, c);
     const double part_steps = std::ceil(static_cast<double>(steps(p)) / static_cast<double>(c.cluster_k));
-    const double compute_us = f.rounds * f.together * part_steps * stage_cycles(g) / f.cycles_per_us;
     // Weights that leave first make room for x, but in later rounds other tiles want them once more.
     const double hinted = c.l2_hint == 0 ? 1.0 : f.jobs <= f.resident ? 0.985 : 1.04;
-    const double bytes_per_us = 0.9e-6 * traits.memory_bytes_per_s;
+    const double bytes_per_us = memory_share * 1e-6 * traits.memory_bytes_per_s;
     const double memory_us = (hinted * p.weight_bytes() + p.x_bytes() + p.out_bytes()) / bytes_per_us;
-    // What a multiprocessor can draw at once: a stage comes a microsecond after it was asked for.
-    const double in_flight = traits.sm_count * f.busy * f.together * g.stages() * g.stage_bytes();
-    const double draw_us = p.weight_bytes() * 1.2 / in_flight;
-    return std::pow(std::pow(compute_us, 4) + std::pow(memory_us, 4) + std::pow(draw_us, 4), 0.25);
+    double us = 0;
+    if (f.full_rounds > 0) us += f.full_rounds * round_us(f.resident, 1, memory_us, part_steps, g, f, traits);
+    if (f.tail_blocks > 0) us += round_us(f.tail_blocks, f.parts, memory_us, part_steps, g, f, traits);
+    return us;
 }
 
 /// What a call costs before and after its body.
 double rest_us(const LinearProblem& p, const WgmmaConfig& c, const Filling& f, double body,
                const DeviceTraits& traits) {
     const Geometry g = geometry(p, c);
-    double rest = 3.2 + std::ceil(f.rounds) * epilogue_us(p, g) + normalize_us(p, traits);
+    double rest = call_us + f.rounds() * epilogue_us(p, g) + normalize_us(p, traits);
     if (c.cluster_k > 1)
-        rest += 0.5 * static_cast<double>(c.cluster_k) + g.partial_bytes() / 10.0 / f.cycles_per_us;
+        rest +=
+            cluster_block_us * static_cast<double>(c.cluster_k) + g.partial_bytes() / 10.0 / f.cycles_per_us;
     if (f.parts > 1) rest += fix_up_us(g, f.parts, f.cycles_per_us);
     // Two small blocks share a multiprocessor even where others have none.
     if (c.blocks_per_sm > 1 && f.jobs <= traits.sm_count && p.tokens > 64) rest += 0.5 * body;

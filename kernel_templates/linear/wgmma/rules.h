@@ -10,10 +10,12 @@
 namespace hone::linear::gemm {
 
 inline constexpr auto tunables = tunables_of({
-    tunable<&WgmmaConfig::tile_m>("rows of a tile: tokens; swapped: results a token", {64, 128, 256}),
-    tunable<&WgmmaConfig::tile_n>("columns of a tile: results a token; swapped: tokens",
-                                  {8,   16,  32,  64,  80,  96,  104, 112, 120, 128, 136, 144,
-                                   152, 160, 168, 176, 184, 192, 200, 208, 224, 240, 256}),
+    read_with<&WgmmaConfig::swapped>(
+        tunable<&WgmmaConfig::tile_m>("rows of a tile: tokens; swapped: results a token", {64, 128, 256})),
+    read_with<&WgmmaConfig::swapped>(
+        tunable<&WgmmaConfig::tile_n>("columns of a tile: results a token; swapped: tokens",
+                                      {8,   16,  32,  64,  80,  96,  104, 112, 120, 128, 136, 144,
+                                       152, 160, 168, 176, 184, 192, 200, 208, 224, 240, 256})),
     tunable<&WgmmaConfig::consumers>("warpgroups that multiply", {1, 2}),
     tunable<&WgmmaConfig::ping_pong>("1: they take tiles in turn instead of sharing one", {0, 1}),
     tunable<&WgmmaConfig::blocks_per_sm>("resident blocks a multiprocessor", {1, 2}),
@@ -21,8 +23,9 @@ inline constexpr auto tunables = tunables_of({
     tunable<&WgmmaConfig::tail_split>(
         "1: tiles of a last round that few blocks take are split over all of them", {0, 1}),
     tunable<&WgmmaConfig::cluster_k>("parts of a sum, added up within a cluster of blocks", {1, 2, 4, 8}),
-    tunable<&WgmmaConfig::staged>(
-        "1: results leave through shared memory and the copy engine; 2: few at a time", {0, 1, 2}),
+    tunable<&WgmmaConfig::staged>("1: results leave through shared memory and the copy engine; 2: few at a "
+                                  "time; 3: small panels in turns",
+                                  {0, 1, 2, 3}),
     tunable<&WgmmaConfig::raster>("rows of tiles that are worked on together", {1, 8, 16}),
     tunable<&WgmmaConfig::l2_hint>("1: weights leave level 2 first, x last", {0, 1}),
     programmatic_launches<&WgmmaConfig::programmatic>(),
@@ -36,10 +39,16 @@ inline constexpr auto tunables = tunables_of({
     return g.sums() + 40 <= 65536 / (g.threads() * g.blocks_per_sm);
 }
 
+/// Whether blocks may be neighbours: where elements are multiplied as they are in memory.
+template <class C>
+inline constexpr bool has_neighbours = requires(const C& c) {
+    c.neighbours;
+};
+
 /// Blocks side by side that take neighbouring tiles: 1 where a config knows none.
 template <class C>
 constexpr std::int64_t neighbours(const C& c) {
-    if constexpr (requires { c.neighbours; }) return c.neighbours;
+    if constexpr (has_neighbours<C>) return c.neighbours;
     return 1;
 }
 
@@ -71,14 +80,23 @@ inline constexpr auto schedule_rules = std::to_array<Constraint>({
          [](const P& p, const C& c) {
              return c.staged != 0 || c.cluster_k > 1 || (c.swapped != 0 && p.tokens <= 64);
          }),
-    rule("few results at a time are staged where the ring gets a stage more for it: of weights as the left "
-         "operand, whole tiles, between neighbours",
+    rule("few results at a time, or panels in turns, are staged where the ring gets a stage more for it",
          [](const P& p, const C& c) {
              Geometry many = geometry(p, c);
              many.staged = 1;
-             return c.staged != 2 || (neighbours(c) > 1 && c.swapped != 0 && c.tail_split == 0 &&
-                                      geometry(p, c).stages() > many.stages());
+             return c.staged < 2 || geometry(p, c).stages() > many.stages();
          }),
+    rule("few results at a time are staged of weights as the left operand, whole tiles, between neighbours",
+         [](const C& c) {
+             return c.staged != 2 || (neighbours(c) > 1 && c.swapped != 0 && c.tail_split == 0);
+         }),
+    rule(
+        "panels take turns where blocks may be neighbours: of whole tiles, more than 128 tokens, one block a "
+        "multiprocessor, and a successor that starts late",
+        [](const P& p, const C& c) {
+            return c.staged != 3 || (has_neighbours<C> && c.tail_split == 0 && c.blocks_per_sm == 1 &&
+                                     c.programmatic == 2 && p.tokens > 128);
+        }),
     rule("neighbours take several tiles of more than 128 tokens, whole sums, one block a multiprocessor",
          [](const P& p, const C& c) {
              return neighbours(c) == 1 || (c.cluster_k == 1 && c.blocks_per_sm == 1 && c.programmatic == 2 &&

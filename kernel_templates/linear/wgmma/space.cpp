@@ -19,10 +19,11 @@ constexpr auto elements = std::to_array<Constraint>({
 });
 constexpr auto constraints = joined(elements, gemm::rules<LinearProblem, WgmmaConfig>);
 
-/// What neighbours ask level 2 for at the same time is fetched once: less where the tensor cores are busy.
+/// What neighbours ask level 2 for at the same time is fetched once: less where the tensor cores are busy. A
+/// stage more, for which panels take turns, hides some of what is left.
 double predict(const LinearProblem& p, const WgmmaConfig& c, const DeviceTraits& traits) {
     const double fetched = c.neighbours == 1 ? 1.0 : p.tokens <= 512 ? 0.96 : 0.99;
-    return gemm::predict_fetched(p, c, traits, fetched);
+    return gemm::predict_fetched(p, c, traits, c.staged == 3 ? 0.99 * fetched : fetched);
 }
 
 std::optional<WgmmaConfig> fallback(const Problem& problem, const DeviceTraits& traits) {
@@ -38,8 +39,10 @@ std::optional<WgmmaConfig> fallback(const Problem& problem, const DeviceTraits& 
         beside.programmatic = 2;
         beside.raster = beside.swapped != 0 && beside.tile_n < p.tokens ? 1 : 8;
         configs.push_back(beside);
-        beside.staged = 2;
-        configs.push_back(beside);
+        for (const std::int64_t staged : {2, 3}) {
+            beside.staged = staged;
+            configs.push_back(beside);
+        }
     }
     return best_of(problem, wgmma, std::span<const WgmmaConfig>(configs), traits);
 }

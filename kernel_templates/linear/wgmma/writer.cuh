@@ -33,7 +33,10 @@ class Writer {
             if (tile.is_rest()) return partials.leave(sums, tile.slot);
             partials.collect(sums, tile.slot, tile.others);
         }
-        if constexpr (geometry.staged != 0) {
+        if constexpr (geometry.takes_turns()) {
+#pragma unroll
+            for (int panel = 0; panel < geometry.panels(); ++panel) store_in_turn(sums, tile, panel);
+        } else if constexpr (geometry.staged != 0) {
 #pragma unroll
             for (int batch = 0; batch < geometry.panels(); batch += geometry.store_panels())
                 store_batch(sums, tile, batch);
@@ -78,8 +81,6 @@ class Writer {
 
   private:
     static constexpr int column_blocks = result_columns / 8;
-    /// From a panel to the next one beside it: columns of results, or swapped, tokens.
-    static constexpr int panel_step = swapped ? tile_n - geometry.panel_tokens() : geometry.panel_width();
 
     /// First row of results of block b, in the tile.
     __device__ int first_row(int b) const {
@@ -118,10 +119,33 @@ class Writer {
         return pack_pair(Element{}, first, second);
     }
 
+    /// One panel, in its place: the copy from there must have left it, those of the panels between may be
+    /// under way.
+    __device__ void store_in_turn(const Sums& sums, const Work& tile, int panel) {
+        constexpr int places = geometry.store_panels();
+        const uint32 to = shared_ + geometry.staging_at() + warpgroup_ * geometry.staging_bytes() +
+                          panel % places * geometry.panel_bytes();
+        const bool leader = threadIdx.x % 128 == 0;
+        if (panel == 0 || panel >= places) {
+            if (leader) {
+                if (panel == 0) wait_for_store_reads<0>();
+                if (panel > 0) wait_for_store_reads<places - 1>();
+            }
+            __syncwarp();
+            named_barrier_sync<128>(1 + warpgroup_);
+        }
+        stage_panel(sums, tile, panel, to);
+        fence_async_proxy();
+        named_barrier_sync<128>(1 + warpgroup_);
+        if (leader) {
+            copy_panel(tile, panel, to);
+            commit_stores();
+        }
+        __syncwarp();
+    }
     /// The panels from `batch` on: the warpgroup writes them, one thread lets them be copied. Its earlier
     /// copies must have left the memory.
     __device__ void store_batch(const Sums& sums, const Work& tile, int batch) {
-        constexpr int across = geometry.panels_across();
         const int end = min(batch + geometry.store_panels(), geometry.panels());
         const uint32 staging = shared_ + geometry.staging_at() + warpgroup_ * geometry.staging_bytes();
         const bool leader = threadIdx.x % 128 == 0;
@@ -134,20 +158,22 @@ class Writer {
         fence_async_proxy();
         named_barrier_sync<128>(1 + warpgroup_);
         if (leader) {
-            for (int panel = batch; panel < end; ++panel) {
-                const int row = tile.row + first_row(panel / across);
-                const int column = tile.column + panel % across * panel_step;
-                store_box(map_, swapped ? row : column, swapped ? column : row,
-                          staging + (panel - batch) * geometry.panel_bytes());
-            }
+            for (int panel = batch; panel < end; ++panel)
+                copy_panel(tile, panel, staging + (panel - batch) * geometry.panel_bytes());
             commit_stores();
         }
         __syncwarp();
     }
+    __device__ void copy_panel(const Work& tile, int panel, uint32 from) const {
+        constexpr int across = geometry.panels_across();
+        const int row = tile.row + first_row(panel / across);
+        const int column = tile.column + geometry.panel_start(panel % across);
+        store_box(map_, swapped ? row : column, swapped ? column : row, from);
+    }
     __device__ void stage_panel(const Sums& sums, const Work& tile, int panel, uint32 to) {
         if constexpr (swapped) {
             constexpr int across = geometry.panels_across();
-            stage_transposed(sums, tile, panel / across, panel % across * panel_step / 8, to);
+            stage_transposed(sums, tile, panel / across, geometry.panel_start(panel % across) / 8, to);
         } else {
             stage_straight(sums, tile, panel, to);
         }

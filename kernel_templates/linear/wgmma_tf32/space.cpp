@@ -11,10 +11,10 @@ namespace {
 using namespace tf32;
 
 constexpr auto tunables = tunables_of({
-    tunable<&WgmmaTf32Config::tile_m>("rows of a tile: tokens; swapped: results a token",
-                                      {64, 128, 192, 256}),
-    tunable<&WgmmaTf32Config::tile_n>("columns of a tile: results a token; swapped: tokens",
-                                      {16, 32, 64, 96, 112, 128, 160}),
+    read_with<&WgmmaTf32Config::swapped>(tunable<&WgmmaTf32Config::tile_m>(
+        "rows of a tile: tokens; swapped: results a token", {64, 128, 192, 256})),
+    read_with<&WgmmaTf32Config::swapped>(tunable<&WgmmaTf32Config::tile_n>(
+        "columns of a tile: results a token; swapped: tokens", {16, 32, 64, 96, 112, 128, 160})),
     tunable<&WgmmaTf32Config::consumers>("warpgroups that multiply", {1, 2, 3}),
     tunable<&WgmmaTf32Config::blocks_per_sm>("resident blocks a multiprocessor", {1, 2}),
     tunable<&WgmmaTf32Config::swapped>("1: the weight is the left operand, for few tokens", {0, 1}),

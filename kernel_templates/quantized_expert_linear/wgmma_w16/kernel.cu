@@ -21,6 +21,7 @@ struct Sources {
     static constexpr bool x_by_token = gathers && !copies_x;
     static constexpr bool any_column = false;
     static constexpr bool splits_tail = false;
+    static constexpr int narrow_rows = x_by_token ? 0 : static_cast<int>(::Tuned::narrow_n);
     static constexpr int stages_together = static_cast<int>(::Tuned::stages_together);
 };
 }  // namespace hone::expert_linear::wgmma
@@ -66,10 +67,23 @@ class WidenedProducts {
     __device__ void multiply(uint32 shared, int warpgroup, const Tile& tile, const gemm::Work&,
                              gemm::Ring& ring, gemm::Sums& sums) const {
         const quantized_linear::Tensors of = of_expert(tensors_, tile.expert);
-        coded::WidenedProduct(of).multiply(shared, warpgroup, work_of(tile), ring, sums, [] {});
+        if (expert_linear::wgmma::is_narrow(tile)) {
+            multiply<narrow_columns>(of, shared, warpgroup, tile, ring, sums);
+        } else {
+            multiply<gemm::tile_n>(of, shared, warpgroup, tile, ring, sums);
+        }
     }
 
   private:
+    static constexpr int narrow_rows = expert_linear::wgmma::Sources::narrow_rows;
+    static constexpr int narrow_columns = narrow_rows != 0 ? narrow_rows : gemm::tile_n;
+
+    template <int columns>
+    __device__ static void multiply(const quantized_linear::Tensors& of, uint32 shared, int warpgroup,
+                                    const Tile& tile, gemm::Ring& ring, gemm::Sums& sums) {
+        coded::WidenedProduct<columns>(of).multiply(shared, warpgroup, work_of(tile), ring, sums, [] {});
+    }
+
     const Tensors& tensors_;
 };
 
@@ -87,8 +101,8 @@ extern "C" __global__ void __launch_bounds__(hone::linear::gemm::threads, Tuned:
     quantized_expert_linear_wgmma_w16(HONE_PARAMETERS(quantized_expert_linear_wgmma_w16)) {
     const hone::expert_linear::Tensors tensors{HONE_ARGUMENTS(quantized_expert_linear_wgmma_w16)};
     using namespace hone::quantized_expert_linear;
-    hone::expert_linear::wgmma::run<w16::Registers>(tensors, x_map, w16::PackedWeights(tensors),
-                                                    w16::WidenedProducts(tensors));
+    hone::expert_linear::wgmma::run<w16::Registers>(
+        tensors, {x_map, narrow_x_map}, w16::PackedWeights(tensors), w16::WidenedProducts(tensors));
 }
 
 namespace hone::expert_linear::combine {

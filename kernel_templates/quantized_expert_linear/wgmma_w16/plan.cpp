@@ -16,6 +16,20 @@ std::int64_t tiles_across(const QuantizedExpertProblem& p, const WgmmaW16Config&
     return ceil_div(p.out, geometry(p, c).result_rows());
 }
 
+namespace {
+
+/// Of the rows of a narrow tile; the other map stands in for it where there are none.
+TensorMap narrow_map(const QuantizedExpertProblem& p, const WgmmaW16Config& c,
+                     const linear::gemm::Geometry& g) {
+    const bool is_used = c.narrow_n != 0;
+    TensorMap map =
+        expert_linear::sorted_x_map(p, c, g, static_cast<int>(is_used ? c.narrow_n : c.tile_n), workspace);
+    if (!is_used) map.same_as = 0;
+    return map;
+}
+
+}  // namespace
+
 Plan wgmma_w16_plan(const QuantizedExpertProblem& p, const WgmmaW16Config& c, const DeviceTraits& traits) {
     const linear::gemm::Geometry g = geometry(p, c);
     const std::int64_t blocks =
@@ -30,8 +44,9 @@ Plan wgmma_w16_plan(const QuantizedExpertProblem& p, const WgmmaW16Config& c, co
                 linear::gemm::matrix_map(p.dtype, x, x_stride, p.in, p.tokens, g.operands.columns,
                                          static_cast<int>(std::min<std::int64_t>(g.x_box(), p.tokens))));
     } else {
-        add_map(plan, expert_linear::sorted_x_map(p, c, g, workspace));
+        add_map(plan, expert_linear::sorted_x_map(p, c, g, g.x_box(), workspace));
     }
+    add_map(plan, narrow_map(p, c, g));
     plan = around(p, plan, wgmma_w16_kernels, 8);
     return c.copied_x != 0 ? expert_linear::copies_in_front(p, plan, wgmma_w16_kernels[1]) : plan;
 }

@@ -9,9 +9,14 @@ namespace hone::quantized_expert_linear {
 
 struct WgmmaW16Config : expert_linear::WgmmaConfig {
     std::int64_t stages_together = 1;
+    std::int64_t narrow_n = 0;
 };
 
-inline constexpr auto wgmma_w16_args = join(call_args, {tensor_map_arg(0, "x_map")});
+inline constexpr KernelArg wgmma_w16_maps[] = {
+    tensor_map_arg(0, "x_map"),
+    tensor_map_arg(1, "narrow_x_map"),
+};
+inline constexpr auto wgmma_w16_args = join(call_args, wgmma_w16_maps);
 inline constexpr Kernel wgmma_w16_kernels[] = {
     {"quantized_expert_linear_wgmma_w16", wgmma_w16_args}, copies, combine};
 

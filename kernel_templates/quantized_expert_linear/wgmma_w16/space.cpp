@@ -29,8 +29,12 @@ constexpr auto tile_tunables = tunables_of({
     programmatic_launch<&WgmmaConfig::programmatic>(),
 });
 constexpr auto tunables =
-    tunables_of(tile_tunables, {tunable<&WgmmaW16Config::stages_together>(
-                                   "stages between whose products the tensor cores do not wait", {1, 2, 4})});
+    tunables_of(tile_tunables,
+                {tunable<&WgmmaW16Config::stages_together>(
+                     "stages between whose products the tensor cores do not wait", {1, 2, 4}),
+                 tunable<&WgmmaW16Config::narrow_n>(
+                     "columns that are multiplied where an expert's last rows are so few; 0: all of a tile's",
+                     {0, 32, 64})});
 
 /// A consumer's sums, fragments, codes and addresses against what its thread has.
 bool fits_registers(const QuantizedExpertProblem& p, const Geometry& g, bool gathers) {
@@ -79,6 +83,11 @@ constexpr Constraint constraints[] = {
          [](const QuantizedExpertProblem& p, const WgmmaW16Config& c) {
              return c.tile_n <= 16 || c.tile_n < 4 * p.rows_an_active();
          }),
+    rule("narrow tiles are of sorted rows, and of experts that have many rows",
+         [](const QuantizedExpertProblem& p, const WgmmaW16Config& c) {
+             return c.narrow_n == 0 || ((!p.gather || c.copied_x != 0) && c.tile_n >= 2 * c.narrow_n &&
+                                        p.rows_an_active() >= c.tile_n);
+         }),
     rule("weights that several tiles of rows need stay in level 2",
          [](const QuantizedExpertProblem& p, const WgmmaW16Config& c) {
              return c.l2_hint == 0 || p.rows_an_active() <= c.tile_n;
@@ -91,16 +100,24 @@ constexpr Constraint constraints[] = {
 /// of a stage; and the memory.
 double predict(const QuantizedExpertProblem& p, const WgmmaW16Config& c, const DeviceTraits& traits) {
     const Geometry g = geometry(p, c);
-    const auto tiles = static_cast<double>(p.tiles(c.tile_n) * tiles_across(p, c));
+    const auto across = static_cast<double>(tiles_across(p, c));
+    const double tiles = static_cast<double>(p.tiles(c.tile_n)) * across;
+    const double narrow = c.narrow_n != 0 ? p.narrow_tiles(c.tile_n, c.narrow_n) * across : 0.0;
     const double places = static_cast<double>(traits.sm_count * c.blocks_per_sm);
-    const double rounds = std::ceil(tiles / places);
     const double together =
         std::min(static_cast<double>(c.blocks_per_sm), std::ceil(tiles / traits.sm_count));
     const double blocks = static_cast<double>(g.tile_m) / 64;
     // Of a block of 64 rows and columns: it is widened beside products but for some 85 cycles.
     const double unit = 2.0 * g.tile_n + 85;
-    const double product = blocks * unit;
-    const double widen = blocks * (p.bits() == 8 ? 190.0 : 220.0);
+    // Of a narrow tile, whose steps are the latency of loads as much as products.
+    const double narrow_share = std::min(1.0, (2.0 * static_cast<double>(c.narrow_n) + 305) / unit);
+    const double rounds = std::ceil((tiles - narrow) / places) + narrow_share * narrow / places;
+    // Two stages together save a pause; of 256 columns they leave too few registers, measured on an H200.
+    const double pause = c.tile_n <= 192
+                             ? 60.0 / static_cast<double>(std::min<std::int64_t>(c.stages_together, 2))
+                             : 200.0 * static_cast<double>(c.stages_together - 1);
+    const double product = blocks * unit + pause;
+    const double widen = blocks * (p.bits() == 8 ? 190.0 : 130.0);
     const double alone = g.row_blocks() * unit + 73.0 / static_cast<double>(c.stages_together);
     const double issue = (1 + 2 * blocks) * 43 + 200;
     const bool gathers = p.gather && c.copied_x == 0;
@@ -143,8 +160,14 @@ std::optional<WgmmaW16Config> fallback(const Problem& problem, const DeviceTrait
     // took 6 and 9 % longer than 256 x 144 by two.
     std::erase_if(
         configs, [](const WgmmaW16Config& c) { return c.consumers * c.blocks_per_sm == 1 && c.tile_n > 64; });
-    for (WgmmaW16Config& c : configs) {
-        if (c.copied_x != 0) c.programmatic = 0;  // as expert_linear's variant
+    for (std::size_t i = 0, count = configs.size(); i < count; ++i) {
+        // As expert_linear's variant.
+        if (configs[i].copied_x != 0 || (p.combine && p.rows_an_active() > 256)) configs[i].programmatic = 0;
+        if (configs[i].tile_n < 128) continue;
+        for (const std::int64_t narrow_n : {32, 64}) {
+            configs.push_back(configs[i]);
+            configs.back().narrow_n = narrow_n;
+        }
     }
     return best_of(problem, wgmma_w16, std::span<const WgmmaW16Config>(configs), traits);
 }

@@ -17,6 +17,7 @@ struct Sources {
     /// With blocks a straight tile's columns share a scale, and begin where blocks do.
     static constexpr bool any_column = !quantized_linear::has_blocks || ::Tuned::swapped != 0;
     static constexpr bool splits_tail = false;
+    static constexpr int narrow_rows = 0;
     static constexpr int stages_together = 1;
 };
 }  // namespace hone::expert_linear::wgmma
@@ -65,7 +66,7 @@ extern "C" __global__ void __launch_bounds__(hone::linear::gemm::threads, Tuned:
     const hone::expert_linear::Tensors tensors{HONE_ARGUMENTS(quantized_expert_linear_wgmma_w8)};
     using namespace hone::quantized_expert_linear;
     hone::expert_linear::wgmma::run<w8::Registers>(
-        tensors, x_map, hone::expert_linear::wgmma::MatrixWeights(weight_map, up_map),
+        tensors, {x_map, x_map}, hone::expert_linear::wgmma::MatrixWeights(weight_map, up_map),
         w8::CodeProducts(tensors));
 }
 

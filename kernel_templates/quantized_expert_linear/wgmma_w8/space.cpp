@@ -18,9 +18,10 @@ using expert_linear::WgmmaConfig;
 using linear::gemm::Geometry;
 
 constexpr auto tile_tunables = tunables_of({
-    tunable<&WgmmaConfig::tile_m>("rows of a tile: of x; swapped: results a row", {64, 128, 256}),
-    tunable<&WgmmaConfig::tile_n>("columns of a tile: results a row; swapped: rows of x",
-                                  {8, 16, 32, 64, 96, 128, 192, 256}),
+    read_with<&WgmmaConfig::swapped>(
+        tunable<&WgmmaConfig::tile_m>("rows of a tile: of x; swapped: results a row", {64, 128, 256})),
+    read_with<&WgmmaConfig::swapped>(tunable<&WgmmaConfig::tile_n>(
+        "columns of a tile: results a row; swapped: rows of x", {8, 16, 32, 64, 96, 128, 192, 256})),
     tunable<&WgmmaConfig::consumers>("warpgroups that multiply", {1, 2}),
     tunable<&WgmmaConfig::blocks_per_sm>("resident blocks a multiprocessor", {1, 2}),
     tunable<&WgmmaConfig::swapped>("1: the weight is the left operand, for few rows an expert", {0, 1}),

@@ -26,7 +26,7 @@ extern "C" __global__ void __launch_bounds__(hone::linear::gemm::threads, Tuned:
     const Tensors tensors{HONE_ARGUMENTS(quantized_linear_wgmma_w16)};
     const hone::linear::gemm::Maps maps{x_map, x_rest_map, x_map, x_map, result_map};
     w16::run(maps, {bias, residual, out, workspace, static_cast<int>(tokens), residual_stride, out_stride},
-             w16::PackedWeights(tensors), w16::WidenedProduct(tensors));
+             w16::PackedWeights(tensors), w16::WidenedProduct<>(tensors));
 }
 
 namespace hone::linear::normalize {

@@ -60,7 +60,15 @@ __device__ inline void pin(uint32 shared, const Fragments& fragments) {
         : "memory");
 }
 
-/// As linear::gemm::ElementProduct.
+/// The sums of a tile's first `columns` columns.
+template <int columns>
+__device__ inline float (&first_of(float (&sums)[gemm::tile_n / 2]))[columns / 2] {
+    return reinterpret_cast<float(&)[columns / 2]>(sums);
+}
+
+/// As linear::gemm::ElementProduct; of a tile's columns the first `columns` are multiplied, the sums of
+/// others are zero.
+template <int columns = gemm::tile_n>
 class WidenedProduct {
   public:
     __device__ explicit WidenedProduct(const Tensors& tensors) : tensors_(tensors) {}
@@ -201,8 +209,8 @@ class WidenedProduct {
             wgmma_fence();
 #pragma unroll
             for (int i = step; i < step + pair_steps; ++i)
-                WgmmaLeft<Element, gemm::tile_n, false>::multiply(to, fragments_.words[i],
-                                                                  descriptor(right + (i * 32 >> 4)), 1);
+                WgmmaLeft<Element, columns, false>::multiply(first_of<columns>(to), fragments_.words[i],
+                                                             descriptor(right + (i * 32 >> 4)), 1);
             wgmma_commit();
         }
 

@@ -57,6 +57,7 @@ class AttentionArgs(ctypes.Structure):
         *members(c_int64, "out_token_stride out_head_stride page_table_stride pool_pages q_tokens"),
         *members(c_int64, "kv_tokens"),
         ("sinks", c_void_p),
+        ("prompts", c_int64),
     ]
 
 

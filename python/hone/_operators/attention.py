@@ -83,6 +83,8 @@ class AttentionOperator(AttentionCall):
         super()._check_presence(given)
         if self._packs_keys:
             check_presence(given.kv_len, "kv_len", "packed=True", True)
+        if given.prompts is not None and (self._packs_keys or not self.description.packed):
+            check_presence(given.prompts, "prompts", "packed=True and a page_size", False)
         if given.lse is not None and not self.description.lse:
             check_presence(given.lse, "lse", "lse=True", False)
 
@@ -118,6 +120,7 @@ class AttentionOperator(AttentionCall):
         values["q_tokens"], values["q_strides"] = q_shape[0], (0, *values["q_strides"])
         batch = max(shape[0] - 1, 0)
         if not self._packs_keys:
+            values["prompts"] = given.prompts or 0
             return batch, given.q_len or 0, self._read_pages(arguments, batch, k_shape, given, values)
         values["kv_starts"] = arguments.compact(given.kv_starts, "kv_starts", INDICES, shape)
         values["kv_tokens"] = k_shape[0]

@@ -46,6 +46,7 @@ class AttentionGiven(NamedTuple):
     kv_starts: Any
     q_len: Any
     kv_len: Any
+    prompts: Any
     k_scale: Any
     v_scale: Any
     sinks: Any
@@ -69,14 +70,14 @@ class AttentionCall(HeadsOperator):
         q_strides: Tuple[int, ...] = (0, 0, 0), k_strides: Tuple[int, ...] = (0, 0, 0),
         v_strides: Tuple[int, ...] = (0, 0, 0), out_strides: Tuple[int, ...] = (0, 0, 0),
         page_table_stride: int = 0, pool_pages: int = 0, q_tokens: int = 0, kv_tokens: int = 0,
-        scale: float = 0.0, softcap: float = 0.0,
+        prompts: int = 0, scale: float = 0.0, softcap: float = 0.0,
     ) -> None:
         """Enqueues the operator for device pointers (0: none). Strides are in elements, 0 meaning no gaps.
         Nothing is checked but what the library checks. Raises HoneError."""
         packed = self._pack(
             self._bytes, scale, softcap, 0, q, k, v, out, lse, kv_lengths, q_starts, kv_starts, page_table,
             k_scale, v_scale, workspace, *q_strides, *k_strides, *v_strides, *out_strides, page_table_stride,
-            pool_pages, q_tokens, kv_tokens, sinks,
+            pool_pages, q_tokens, kv_tokens, sinks, prompts,
         )
         status = self._run(
             self._pointer, c_void_p(stream), packed, c_int64(batch), c_int64(q_len), c_int64(kv_len),
@@ -88,9 +89,10 @@ class AttentionCall(HeadsOperator):
         self, q: Array, k: Array, v: Array, *, kv_lengths: Optional[Array] = None,
         page_table: Optional[Array] = None, q_starts: Optional[Array] = None,
         kv_starts: Optional[Array] = None, q_len: Optional[int] = None, kv_len: Optional[int] = None,
-        k_scale: Optional[Array] = None, v_scale: Optional[Array] = None, sinks: Optional[Array] = None,
-        scale: Optional[float] = None, softcap: Optional[float] = None, out: Optional[Array] = None,
-        lse: Optional[Array] = None, workspace: Optional[Array] = None, stream: Any = None,
+        prompts: Optional[int] = None, k_scale: Optional[Array] = None, v_scale: Optional[Array] = None,
+        sinks: Optional[Array] = None, scale: Optional[float] = None, softcap: Optional[float] = None,
+        out: Optional[Array] = None, lse: Optional[Array] = None, workspace: Optional[Array] = None,
+        stream: Any = None,
     ) -> Any:
         """Returns out, or (out, lse) where the operator has an lse.
 
@@ -103,9 +105,11 @@ class AttentionCall(HeadsOperator):
 
         kv_lengths [batch]: keys of each sequence, the call's own tokens included. kv_len: keys of every
         sequence, or the most of any where the lengths are on the device; None: as many as k has room for. Of
-        a packed call the most of any, q_len and where there are no pages kv_len, have to be given. Lengths,
-        starts and tables are int32 on the device; k_scale and v_scale are fp32 [kv_heads], of an fp8 cache;
-        sinks fp32 [heads]. scale: None is head_dim^-0.5.
+        a packed call the most of any, q_len and where there are no pages kv_len, have to be given; prompts:
+        over pages, as many sequences at the end have more than one query and all others one or none, where
+        the host knows it, which leaves out launches that would find nothing. Lengths, starts and tables are
+        int32 on the device; k_scale and v_scale are fp32 [kv_heads], of an fp8 cache; sinks fp32 [heads].
+        scale: None is head_dim^-0.5.
 
         lse is fp32 [batch, heads, q_len], packed [heads, q_tokens], without gaps, in natural logarithms.
         workspace is any memory of workspace_bytes(batch, q_len, kv_len), aligned to 256, that no other call
@@ -116,8 +120,8 @@ class AttentionCall(HeadsOperator):
         Raises TypeError and ValueError naming the argument, and HoneError.
         """
         given = AttentionGiven(
-            q, k, v, kv_lengths, page_table, q_starts, kv_starts, q_len, kv_len, k_scale, v_scale, sinks,
-            scale, softcap, out, lse, workspace,
+            q, k, v, kv_lengths, page_table, q_starts, kv_starts, q_len, kv_len, prompts, k_scale, v_scale,
+            sinks, scale, softcap, out, lse, workspace,
         )
         if type(q) is self._tensor:
             try:

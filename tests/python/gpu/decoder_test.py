@@ -44,9 +44,26 @@ QWEN: Dict[str, Any] = {
     "num_experts": 16,
     "num_experts_per_tok": 4,
 }
+TIED: Dict[str, Any] = {**SIZES, "tie_word_embeddings": True}
+SCALED: Dict[str, Any] = {
+    "rope_type": "llama3",
+    "rope_theta": 10000.0,
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 128,
+}
 CONFIGS: Dict[str, Any] = {
     "llama": lambda: transformers.LlamaConfig(**SIZES),
+    "llama, a scaled rotation": lambda: transformers.LlamaConfig(**SIZES, rope_parameters=SCALED),
+    "mistral, a window": lambda: transformers.MistralConfig(**SIZES, sliding_window=64),
+    "qwen2": lambda: transformers.Qwen2Config(**TIED),
     "qwen3": lambda: transformers.Qwen3Config(**SIZES, head_dim=64),
+    "gemma2": lambda: transformers.Gemma2Config(
+        **TIED, head_dim=32, sliding_window=64, query_pre_attn_scalar=32
+    ),
+    "phi3": lambda: transformers.Phi3Config(**SIZES, pad_token_id=0),
+    "gpt2": lambda: transformers.GPT2Config(n_embd=256, n_layer=4, n_head=8, vocab_size=1024, n_positions=1024),
     "mixtral": lambda: transformers.MixtralConfig(
         **SIZES, num_local_experts=8, num_experts_per_tok=2, sliding_window=None
     ),
@@ -60,7 +77,7 @@ CONFIGS: Dict[str, Any] = {
 }
 
 
-def made(config: Any, seed: int = 7) -> Any:
+def made(config: Any, seed: int = 7, embedded: float = 1) -> Any:
     """Weights large enough that attention and experts are not all alike, and norms that scale."""
     torch.manual_seed(seed)
     config._attn_implementation = "eager"
@@ -72,7 +89,7 @@ def made(config: Any, seed: int = 7) -> Any:
             if parameter.dim() == 1:
                 parameter.uniform_(0.5, 1.5)
             elif "embed" in name:
-                parameter.normal_(0, 1)
+                parameter.normal_(0, embedded)
             else:
                 parameter.normal_(0, 1.5 * parameter.shape[-1] ** -0.5)
     return model
@@ -99,8 +116,11 @@ class Greedy(unittest.TestCase):
         generator = torch.Generator().manual_seed(3)
         prompt = torch.randint(SIZES["vocab_size"], (PROMPT,), generator=generator).tolist()
         for name, config in CONFIGS.items():
+            if name == "gpt2":
+                continue  # of these weights, with biases that are all above 0, it says one token over and over
             with self.subTest(model=name), tempfile.TemporaryDirectory() as folder:
-                model = made(config())
+                # A head that is the embedding says one token over and over where the stream is mostly its row.
+                model = made(config(), embedded=0.05 if config().tie_word_embeddings else 1)
                 model.save_pretrained(folder)
                 (text,) = texts(folder, prompt)
                 self.assertEqual(len(text), NEW_TOKENS)
@@ -118,18 +138,7 @@ class Greedy(unittest.TestCase):
                             break
 
 
-IN_BF16: Dict[str, Any] = {
-    "llama": CONFIGS["llama"],
-    "mistral, a window": lambda: transformers.MistralConfig(**SIZES, sliding_window=64),
-    "qwen2": lambda: transformers.Qwen2Config(**{**SIZES, "tie_word_embeddings": True}),
-    "qwen3": CONFIGS["qwen3"],
-    "gemma2": lambda: transformers.Gemma2Config(
-        **{**SIZES, "tie_word_embeddings": True}, head_dim=32, sliding_window=64, query_pre_attn_scalar=32
-    ),
-    "phi3": lambda: transformers.Phi3Config(**SIZES, pad_token_id=0),
-    "gpt2": lambda: transformers.GPT2Config(n_embd=256, n_layer=4, n_head=8, vocab_size=1024, n_positions=1024),
-    "mixtral": CONFIGS["mixtral"],
-}
+IN_BF16 = ("llama", "mistral, a window", "qwen2", "qwen3", "gemma2", "phi3", "gpt2", "mixtral")
 
 
 class Bf16(unittest.TestCase):
@@ -168,12 +177,12 @@ class Bf16(unittest.TestCase):
         tokenizer = Tokenizer.from_file(str(source / "tokenizer.json"))
         ids = [0, *tokenizer.encode(words, add_special_tokens=False).ids]  # as `hone score` begins a window
         self.assertLess(len(ids), 1024)
-        for name, config in IN_BF16.items():
+        for name in IN_BF16:
             with self.subTest(model=name), tempfile.TemporaryDirectory() as folder:
                 shutil.copy(source / "tokenizer.json", folder)
                 text = Path(folder) / "text"
                 text.write_text(words, encoding="utf-8")
-                all_errors = [self.errors(config(), seed, ids, text) for seed in (7, 8, 9)]
+                all_errors = [self.errors(CONFIGS[name](), seed, ids, text) for seed in (7, 8, 9)]
                 ours, theirs = (torch.cat(errors).square().mean().sqrt().item() for errors in zip(*all_errors))
                 print(f"{name}: error {ours:.4f}, of transformers {theirs:.4f}, {ours / theirs:.2f} times", flush=True)
                 self.assertLess(ours, 1.1 * theirs)

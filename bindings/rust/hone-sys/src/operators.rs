@@ -123,6 +123,7 @@ pub struct hone_attention_args {
     pub q_tokens: i64,
     pub kv_tokens: i64,
     pub sinks: *const f32,
+    pub prompts: i64,
 }
 
 impl Default for hone_attention_args {

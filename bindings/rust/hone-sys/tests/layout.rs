@@ -40,7 +40,7 @@ fn attention() {
 
 #[test]
 fn attention_args() {
-    assert_eq!(size_of::<hone_attention_args>(), 248);
+    assert_eq!(size_of::<hone_attention_args>(), 256);
     at!(hone_attention_args, struct_size, 0);
     at!(hone_attention_args, scale, 4);
     at!(hone_attention_args, softcap, 8);
@@ -74,6 +74,7 @@ fn attention_args() {
     at!(hone_attention_args, q_tokens, 224);
     at!(hone_attention_args, kv_tokens, 232);
     at!(hone_attention_args, sinks, 240);
+    at!(hone_attention_args, prompts, 248);
     let made = hone_attention_args::default();
     assert_eq!(made.struct_size as usize, size_of::<hone_attention_args>());
 }
