@@ -130,7 +130,7 @@ std::vector<TuneRun> run_without_gpu(const Workload& workload, const Gpus& gpus,
     std::vector<TuneRun> runs = run_recorded(workload, context, left);
     if (left.problems.empty() || context.stop) return runs;
     const tuner::TuneOptions options = context.options.tune_options();
-    const bool asked = options.budget || options.effort != tuner::Effort::quick;
+    const bool asked = options.budget || options.kernels || options.effort != tuner::Effort::quick;
     for (TuneRun& run : run_offline(left, context, asked ? std::nullopt : std::optional(compiling_unasked))) {
         if (run.result.stopped == StopReason::answered)
             context.console.note(fmt::format(

@@ -66,7 +66,10 @@ void TuneCommandOptions::declare(const Arguments& app) {
            "lose")
         .type_name("N")
         .range(1, most_kernels);
-    Argument off = app.add_flag("--offline", offline, "Compile and predict for --arch, without a GPU");
+    Argument off = app.add_flag(
+        "--offline", offline,
+        "Compile and predict for --arch, without a GPU, all of it (where no GPU is found: for ten seconds "
+        "behind the predictions)");
     app.add_option("--arch", arch, "Architecture for --offline (default sm_90a)").type_name(arch_type());
     Argument recorded =
         app.add_option("--replay", replay_file, "Answer from a recorded sweep instead of a GPU")

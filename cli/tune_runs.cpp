@@ -6,6 +6,7 @@
 #include <exception>
 #include <filesystem>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -76,13 +77,21 @@ TuneRun run_on_gpu(tuner::SharedWork& work, std::size_t hand, const tuner::Devic
         run.result.stopped = tuner::StopReason::budget;
         return run;
     }
-    cache::Cache cache = open_user_cache();
-    tuner::SharedGpuSession session = tuner::open_gpu(pool, device);
+    std::optional<cache::Cache> cache;
+    std::optional<tuner::SharedGpuSession> session;
     std::optional<tuner::RecordingMeasurer> recording;
-    if (!context.options.record_file.empty())
-        recording.emplace(*session.measurer, context.options.record_file);
-    tuner::Measurer& measurer = recording ? static_cast<tuner::Measurer&>(*recording) : *session.measurer;
-    run.result = tuner::tune(work, hand, *options, measurer, *session.images, cache, progress, context.stop);
+    try {
+        cache.emplace(open_user_cache());
+        session.emplace(tuner::open_gpu(pool, device));
+        if (!context.options.record_file.empty())
+            recording.emplace(*session->measurer, context.options.record_file);
+    } catch (const std::exception& error) {
+        run.result.lost = tuner::left_to_others(work, hand, error);
+        return run;
+    }
+    tuner::Measurer& measurer = recording ? static_cast<tuner::Measurer&>(*recording) : *session->measurer;
+    run.result =
+        tuner::tune(work, hand, *options, measurer, *session->images, *cache, progress, context.stop);
     return run;
 }
 
@@ -148,7 +157,14 @@ std::vector<TuneRun> run_on_kind(const Workload& workload, std::vector<tuner::De
     };
     {
         std::vector<std::jthread> threads;
-        for (std::size_t i = 1; i < work.hands(); ++i) threads.emplace_back(run_hand, i);
+        for (std::size_t i = 1; i < work.hands(); ++i) {
+            try {
+                threads.emplace_back(run_hand, i);
+            } catch (const std::system_error& error) {  // no more threads
+                runs[i].device = devices[i];
+                runs[i].result.lost = tuner::left_to_others(work, i, error);
+            }
+        }
         run_hand(0);
     }
     progress.finish();

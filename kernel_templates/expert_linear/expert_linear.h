@@ -34,11 +34,14 @@ struct ExpertProblem : Fields {
     /// Experts that have rows, and how many of them.
     [[nodiscard]] std::int64_t active() const { return std::min(experts, places()); }
     /// As many as to expect where tokens choose at random.
-    [[nodiscard]] std::int64_t with_rows() const { return tiles(std::max<std::int64_t>(tokens, 1)); }
+    [[nodiscard]] std::int64_t with_rows() const {
+        return std::min(active(), tiles(std::max<std::int64_t>(tokens, 1)));
+    }
     [[nodiscard]] std::int64_t rows_an_active() const { return ceil_div(places(), active()); }
     /// Tiles of `rows` rows, as many as to expect where tokens choose at random: rows of an expert scatter by
     /// their root, and of few rows an expert some have none.
     [[nodiscard]] std::int64_t tiles(std::int64_t rows) const {
+        if (top_k == experts) return experts * ceil_div(tokens, rows);
         if (rows_an_expert() < 8) return tiles_of_few(rows);
         const double mean = static_cast<double>(places()) / static_cast<double>(active());
         const double width = std::sqrt(2 * mean);
@@ -50,7 +53,6 @@ struct ExpertProblem : Fields {
     }
     /// tiles(), by the chances of each number of rows.
     [[nodiscard]] std::int64_t tiles_of_few(std::int64_t rows) const {
-        if (top_k == experts) return experts * ceil_div(tokens, rows);
         const double share = static_cast<double>(top_k) / static_cast<double>(experts);
         double chance = std::pow(1 - share, static_cast<double>(tokens));
         double tiles = 0;

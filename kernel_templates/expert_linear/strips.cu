@@ -41,7 +41,7 @@ static_assert(in % 8 == 0, "rows start at multiples of 16 bytes");
 static_assert(rows % mma_rows == 0 && columns >= rows, "a warp's rows exist, and fill instructions");
 using Tiles = ExpertTiles<tile_rows, across>;
 
-/// A row's pitch is 4 more than a multiple of 8 words: rows of x fall into distinct banks.
+/// With 8 or 16 rows the pitch is 4 more than a multiple of 8 words: rows of x fall into distinct banks.
 struct Partials {
     float sums[row_warps][k_warps][products][tile_rows][rows + 4];
 };

@@ -99,7 +99,7 @@ TEST_CASE("bench --chain says of a model's step which part takes how long") {
     REQUIRE(steps.size() == 2);
     CHECK(steps[1]["sequences"] == 2);
     CHECK(steps[0]["step_us"].get<double>() > steps[0]["layer_us"].get<double>());
-    CHECK(steps[0]["parts"].size() == 10);
+    CHECK(steps[0]["parts"].size() == 11);
     CHECK(sandbox.run({"bench", "--chain", "llama-3-8b", "--kv", "100000"}).code != 0);
 }
 

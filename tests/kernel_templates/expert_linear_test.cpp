@@ -150,6 +150,17 @@ TEST_CASE("tiles to expect are those of random routings") {
     }
 }
 
+TEST_CASE("no more experts are expected to have rows than there are, nor than have places") {
+    for (const char* sizes :
+         {"experts=8 top_k=8 tokens=16", "experts=4 top_k=4 tokens=64", "experts=32 top_k=32 tokens=8",
+          "experts=8 top_k=7 tokens=32", "experts=8 top_k=4 tokens=32", "experts=128 top_k=8 tokens=1"}) {
+        CAPTURE(sizes);
+        const ExpertProblem p(problem_of(std::string("dtype=bf16 in=8 out=8 ") + sizes));
+        CHECK(p.with_rows() <= p.active());
+        if (p.top_k == p.experts) CHECK(p.tiles(16) == p.experts * ceil_div(p.tokens, 16));
+    }
+}
+
 TEST_CASE("what is combined passes through the workspace, in one launch more") {
     const DeviceTraits h100 = *representative_device({9, 0, true});
     const Problem sorted = problem_of("dtype=bf16 experts=8 top_k=2 in=64 out=96 tokens=33");

@@ -192,6 +192,29 @@ TEST_CASE("wgmma: the ring and the staging fit, clusters have a tile each, other
     }
 }
 
+TEST_CASE("wgmma: a residual is read for no token whose result may already have taken its place") {
+    const DeviceTraits h100 = *representative_device({9, 0, true});
+    int in_turns = 0;
+    for (const std::int64_t tokens : {150, 300, 2048}) {
+        const Problem problem = problem_of(
+            "dtype=bf16 norm=no activation=none gated=no bias=no residual=yes "
+            "in=4096 out=4096 tokens=" +
+            std::to_string(tokens));
+        const Variant& wgmma = *find_variant(*problem.family, "wgmma");
+        for (const Config& config : enumerate(problem, wgmma, h100)) {
+            const Candidate candidate{&wgmma, config};
+            const auto g = geometry_of(problem, candidate);
+            if (g.staged == 0 || !g.swapped) continue;
+            INFO(to_string(problem) << " | " << to_string(candidate));
+            const bool is_apart = g.staged == 3 || g.store_panels() < g.panels();
+            in_turns += g.staged == 3 ? 1 : 0;
+            for (int i = 1; i < g.panels_across() && is_apart; ++i)
+                CHECK(g.panel_start(i) == g.panel_start(i - 1) + g.panel_tokens());
+        }
+    }
+    CHECK(in_turns > 0);
+}
+
 TEST_CASE("wgmma: neighbours share panels: two tiles that stand beside each other") {
     const DeviceTraits h100 = *representative_device({9, 0, true});
     int seen = 0;

@@ -78,12 +78,21 @@ void Knowledge::add_lower(const std::vector<Trial>& trials) {
 }
 
 void Knowledge::learn(const Trial& trial) {
-    if (trial.key.gpu != device_.gpu) return;
+    if (trial.key.gpu != device_.gpu || is_known(trial)) return;
     if (trial.winner) {
         winners_.insert(winners_.begin(), trial);
         past_races_.learn(trial);
     }
     remember(trial);
+}
+
+/// What another GPU's run told may stand in the cache already.
+bool Knowledge::is_known(const Trial& trial) const {
+    const auto raced = raced_.find(problem_name(trial.key));
+    return raced != raced_.end() && std::ranges::any_of(raced->second, [&](const Trial& known) {
+               return known.candidate == trial.candidate && known.stage == trial.stage &&
+                      known.created_at == trial.created_at && known.winner == trial.winner;
+           });
 }
 
 /// Trials come in the order in which they were stored, so that a later one knows more. Their clock is not

@@ -65,6 +65,7 @@ class Knowledge {
   private:
     using ProblemName = std::string;  ///< family, static and dynamic fields
 
+    [[nodiscard]] bool is_known(const cache::Trial& trial) const;
     void remember(const cache::Trial& trial);
 
     DeviceInfo device_;

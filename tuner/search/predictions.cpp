@@ -1,6 +1,7 @@
 #include "tuner/search/predictions.h"
 
 #include <algorithm>
+#include <exception>
 
 #include <fmt/format.h>
 
@@ -67,22 +68,32 @@ std::vector<Candidate> Predictions::get(const Problem& problem, PredictionShare 
     if (share.best > most_kept) return best_predictions(problem, traits_, share);
     std::unique_lock lock(mutex_);
     Job& job = job_of(problem, share);
-    if (job.state == State::queued) {
-        std::erase(queue_, &job);
-        work_on(job, lock);
+    while (job.state != State::done) {
+        if (job.state == State::queued) {
+            std::erase(queue_, &job);
+            work_on(job, lock);
+        } else {
+            changed_.wait(lock, [&] { return job.state != State::running; });
+        }
     }
-    done_.wait(lock, [&] { return job.state == State::done; });
     return job.candidates;
 }
 
 void Predictions::work_on(Job& job, std::unique_lock<std::mutex>& lock) {
     job.state = State::running;
     lock.unlock();
-    std::vector<Candidate> candidates = best_predictions(job.problem, traits_, job.share);
-    lock.lock();
-    job.candidates = std::move(candidates);
-    job.state = State::done;
-    done_.notify_all();
+    try {
+        std::vector<Candidate> candidates = best_predictions(job.problem, traits_, job.share);
+        lock.lock();
+        job.candidates = std::move(candidates);
+        job.state = State::done;
+    } catch (...) {  // whoever waits for it tries it again
+        lock.lock();
+        job.state = State::queued;
+        changed_.notify_all();
+        throw;
+    }
+    changed_.notify_all();
 }
 
 void Predictions::serve() {
@@ -92,7 +103,10 @@ void Predictions::serve() {
         if (stopping_) return;
         Job& job = *queue_.front();
         queue_.pop_front();
-        work_on(job, lock);
+        try {
+            work_on(job, lock);
+        } catch (const std::exception&) {  // get() fails likewise, and has a caller
+        }
     }
 }
 

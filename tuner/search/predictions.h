@@ -59,7 +59,7 @@ class Predictions {
     const DeviceTraits traits_;
     std::mutex mutex_;
     std::condition_variable work_;
-    std::condition_variable done_;
+    std::condition_variable changed_;  // a job's state
     bool stopping_ = false;
     std::map<std::string, Job> jobs_;  ///< by problem; addresses are stable
     std::deque<Job*> queue_;

@@ -3,7 +3,9 @@
 
 #include <atomic>
 #include <cstddef>
+#include <exception>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "tuner/search/agenda.h"
@@ -33,6 +35,10 @@ struct SharedWork {
     std::atomic<std::size_t> next_cover{0};  ///< static part that few kernels are to be chosen for
     std::atomic<bool> is_cleared{false};     ///< lost images have been dropped
 };
+
+/// Of a hand that fails, in the handler of its exception, which is thrown on where no other hand is left:
+/// its problems are the others'. Returns why, for TuneResult::lost.
+[[nodiscard]] std::string left_to_others(SharedWork& work, std::size_t hand, const std::exception& error);
 
 /// The part of one hand, 0 to work.hands() - 1: its own problems, then what others leave. All hands of a work
 /// run at the same time, each on a thread of its own with its own measurer and cache object. One whose

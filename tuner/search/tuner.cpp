@@ -52,6 +52,13 @@ std::vector<std::chrono::milliseconds> costs_of(const Workload& workload) {
     return costs;
 }
 
+/// For what a hand knows from the cache: what others tell from now on comes as news, what stands there
+/// already does not.
+cache::Cache& read_after_news(SharedWork& work, std::size_t hand, cache::Cache& cache) {
+    work.agenda.skip_news(hand);
+    return cache;
+}
+
 class Run {
   public:
     Run(SharedWork& work, std::size_t hand, const TuneOptions& options, Measurer& measurer,
@@ -62,7 +69,7 @@ class Run {
           options_(options),
           progress_sink_(progress),
           interrupted_(stop),
-          knowledge_(cache, measurer.device(), measurer.provenance()),
+          knowledge_(read_after_news(work, hand, cache), measurer.device(), measurer.provenance()),
           context_{options,
                    measurer,
                    images,
@@ -72,22 +79,14 @@ class Run {
                    work.asked,
                    [this] { return stop_reason() != StopReason::finished; },
                    [this](double best_us) { candidate_done(best_us); }} {
-        if (!work.agenda.is_shared()) return;
-        work.agenda.skip_news(hand);  // it stands in the cache
-        context_.tell = [this](const cache::Trial& trial) { work_.agenda.tell(hand_, trial); };
+        if (work.agenda.is_shared())
+            context_.tell = [this](const cache::Trial& trial) { work_.agenda.tell(hand_, trial); };
     }
 
     TuneResult run() {
         const std::int64_t compiled_before = context_.images.compiled();
         const std::chrono::nanoseconds busy_before = context_.measurer.busy();
         const std::chrono::nanoseconds waited_before = context_.images.waited();
-        find_open_problems();
-        if (options_.lower_trials && !open_problems().empty()) knowledge_.add_lower(options_.lower_trials());
-        time_left_.emplace(open_problems());
-        for (const std::size_t index : list()) {
-            if (is_open_[index]) prepare_list(workload_.problems[index], context_);
-        }
-        answer_first();
         work_as_long_as_it_lasts();
         for (SharedWork::Result& result : work_.results) {
             if (result.result && result.hand == hand_) result_.problems.push_back(*std::move(result.result));
@@ -132,19 +131,33 @@ class Run {
     /// it has raced.
     void work_as_long_as_it_lasts() {
         try {
+            begin();
             work_off();
         } catch (const std::exception& error) {
-            const bool others_go_on = work_.agenda.leave(hand_);
-            if (is_covering_ || !others_go_on) throw;
-            result_.lost = error.what();
+            if (is_covering_) throw;  // what it covers nobody else does
+            result_.lost = left_to_others(work_, hand_, error);
         }
         work_.agenda.meet(hand_, Agenda::Meeting::all_done);
         if (result_.lost.empty() && !work_.is_cleared.exchange(true)) drop_lost_images();
     }
 
+    void begin() {
+        find_open_problems();
+        if (options_.lower_trials && !open_problems().empty()) knowledge_.add_lower(options_.lower_trials());
+        time_left_.emplace(open_problems());
+        for (const std::size_t index : list()) {
+            if (is_open_[index]) prepare_list(workload_.problems[index], context_);
+        }
+        answer_first();
+    }
+
+    void learn_news() {
+        for (const cache::Trial& trial : work_.agenda.news(hand_)) knowledge_.learn(trial);
+    }
+
     void work_off() {
         while (const std::optional<Agenda::Task> task = next_task()) {
-            for (const cache::Trial& trial : work_.agenda.news(hand_)) knowledge_.learn(trial);
+            learn_news();
             if (task->turn == Agenda::Turn::race) take_turn(*task);
             if (task->turn == Agenda::Turn::look) look_again(*task);
         }
@@ -171,7 +184,9 @@ class Run {
         }
         if (is_open_[task.problem]) expect(task);
         tune_problem(task.problem);
-        if (is_worth_another_look(result_of(task.problem))) work_.agenda.add_look(hand_, task.problem);
+        if (!is_worth_another_look(result_of(task.problem))) return;
+        winners_.insert_or_assign(task.problem, *result_of(task.problem)->winner);
+        work_.agenda.add_look(hand_, task.problem);
     }
 
     /// What is taken from others was not foreseen.
@@ -268,11 +283,10 @@ class Run {
     }
 
     /// The winner of a problem that has been raced, then who may beat it; nothing where nobody may.
-    [[nodiscard]] std::optional<CandidateList> plan_look(std::size_t index) {
-        const ProblemResult& result = *result_of(index);
-        const Problem& problem = result.problem;
-        const Candidate winner = *parse_candidate(*problem.family, result.winner->candidate);
-        const std::vector<Candidate> found = challengers(problem, *result.winner, context_);
+    [[nodiscard]] std::optional<CandidateList> plan_look(std::size_t index, const cache::Trial& trial) {
+        const Problem& problem = workload_.problems[index];
+        const Candidate winner = *parse_candidate(*problem.family, trial.candidate);
+        const std::vector<Candidate> found = challengers(problem, trial, context_);
         if (found.empty()) return std::nullopt;
         CandidateList list{.order = {winner}, .fallback = fallback(problem, traits()), .incumbent = winner};
         list.order.insert(list.order.end(), found.begin(), found.end());
@@ -282,12 +296,13 @@ class Run {
     }
 
     /// Compilers work for the first looks while the last problems have their first turn, then as many looks
-    /// ahead as they were problems ahead.
+    /// ahead as they were problems ahead. By what this hand has raced, not by the results: another hand may
+    /// take a look meanwhile.
     void plan_looks() {
         for (const std::size_t index : work_.agenda.looks_ahead(hand_, problems_ahead)) {
             if (looks_.contains(index)) continue;
             if (!looks_.empty() && !context_.images.has_room()) return;
-            std::optional<CandidateList> look = plan_look(index);
+            std::optional<CandidateList> look = plan_look(index, winners_.at(index));
             if (!look) work_.agenda.drop_look(hand_, index);
             if (look) looks_.emplace(index, *std::move(look));
         }
@@ -299,7 +314,7 @@ class Run {
         if (!std::exchange(is_second_look_, true)) begin_looks(task);
         std::optional<CandidateList> look;
         if (const auto planned = looks_.extract(task.problem); planned) look = std::move(planned.mapped());
-        if (!look) look = plan_look(task.problem);
+        if (!look) look = plan_look(task.problem, *result_of(task.problem)->winner);
         plan_looks();
         if (!look) return;
         expect(task);
@@ -342,6 +357,7 @@ class Run {
         if (!options_.kernels) return;
         is_covering_ = true;
         work_.agenda.meet(hand_, Agenda::Meeting::all_raced);
+        learn_news();
         std::map<std::string, std::vector<ProblemResult*>> shapes;
         for (SharedWork::Result& result : work_.results) {
             if (result.result && result.result->winner)
@@ -443,7 +459,8 @@ class Run {
     std::vector<bool> is_open_;                          ///< not finished
     std::vector<std::optional<cache::Trial>> first_answers_;
     std::vector<bool> prefetched_;
-    std::map<std::size_t, CandidateList> looks_;  ///< planned ones
+    std::map<std::size_t, cache::Trial> winners_;  ///< of what this hand has raced and is to look at again
+    std::map<std::size_t, CandidateList> looks_;   ///< planned ones
     bool is_second_look_ = false;
     Progress progress_;
     std::size_t candidates_listed_ = 0;
@@ -465,10 +482,21 @@ SharedWork::SharedWork(const Workload& of, std::size_t most_hands, const DeviceT
       asked(traits.arch()),
       results(of.problems.size()) {}
 
+std::string left_to_others(SharedWork& work, std::size_t hand, const std::exception& error) {
+    if (!work.agenda.leave(hand)) throw;
+    return error.what();
+}
+
 TuneResult tune(SharedWork& work, std::size_t hand, const TuneOptions& options, Measurer& measurer,
                 ImageSource& images, cache::Cache& cache, const ProgressSink& progress,
                 const std::atomic<bool>& stop) {
-    return Run(work, hand, options, measurer, images, cache, progress, stop).run();
+    std::optional<Run> run;
+    try {
+        run.emplace(work, hand, options, measurer, images, cache, progress, stop);
+    } catch (const std::exception& error) {
+        return {.problems = {}, .covers = {}, .lost = left_to_others(work, hand, error)};
+    }
+    return run->run();
 }
 
 TuneResult tune(const Workload& workload, const TuneOptions& options, Measurer& measurer, ImageSource& images,

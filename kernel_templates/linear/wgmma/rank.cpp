@@ -94,8 +94,6 @@ struct Filling {
     double parts;        ///< parts of a tile of the last round
     double full_rounds;  ///< in which every place has a job
     double tail_blocks;  ///< that have a job, or a part of one, in the round after them; 0: there is none
-    double together;     ///< blocks that share a multiprocessor
-    double busy;         ///< share of the multiprocessors that have a block
     double cycles_per_us;
 
     [[nodiscard]] double rounds() const { return full_rounds + (tail_blocks > 0 ? 1 : 0); }
@@ -109,9 +107,8 @@ Filling filling_of(const LinearProblem& p, const WgmmaConfig& c, const DeviceTra
     f.full_rounds = std::floor(f.jobs / f.resident);
     f.tail_blocks = (f.jobs - f.full_rounds * f.resident) * f.parts;
     const double at_once = std::min(f.jobs * f.parts, f.resident);
-    f.together = std::ceil(at_once / traits.sm_count);
-    f.busy = std::min(1.0, at_once / traits.sm_count);
-    f.cycles_per_us = f.busy > 0.5 ? busy_cycles_per_us(traits) : boost_cycles_per_us(traits);
+    f.cycles_per_us =
+        2 * at_once > traits.sm_count ? busy_cycles_per_us(traits) : boost_cycles_per_us(traits);
     return f;
 }
 

@@ -97,6 +97,14 @@ inline constexpr auto schedule_rules = std::to_array<Constraint>({
             return c.staged != 3 || (has_neighbours<C> && c.tail_split == 0 && c.blocks_per_sm == 1 &&
                                      c.programmatic == 2 && p.tokens > 128);
         }),
+    rule("panels that leave one after the other share no tokens where a residual is added: it may be the "
+         "result itself, and is read for each",
+         [](const P& p, const C& c) {
+             if (c.staged == 0 || c.swapped == 0 || !p.residual) return true;
+             const Geometry g = geometry(p, c);
+             const bool together = c.staged != 3 && g.store_panels() >= g.panels();
+             return together || g.panels_across() * g.panel_tokens() == g.tile_n;
+         }),
     rule("neighbours take several tiles of more than 128 tokens, whole sums, one block a multiprocessor",
          [](const P& p, const C& c) {
              return neighbours(c) == 1 || (c.cluster_k == 1 && c.blocks_per_sm == 1 && c.programmatic == 2 &&
