@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -137,6 +138,14 @@ TEST_CASE("the workspace of decode holds two pieces a block, and its threads fit
                 CHECK(plan.launch_count == (cluster || tunable(candidate, "join") == 1 ? 1 : 2));
                 if (plan.launch_count == 2)
                     CHECK(plan.launches[1].grid == Dim3{main.grid.x, static_cast<std::uint32_t>(rows), 1});
+                // Beside prompts it is planned for some of the multiprocessors, in the same workspace.
+                for (const int some : {1, traits.sm_count / 2, traits.sm_count * 5 / 6}) {
+                    DeviceTraits fewer = traits;
+                    fewer.sm_count = std::max(some, 1);
+                    const Plan beside = variant->plan(problem, candidate.config, fewer);
+                    CHECK(beside.workspace_bytes <= plan.workspace_bytes);
+                    CHECK(beside.launch_count == plan.launch_count);
+                }
             });
         }
     });
