@@ -249,13 +249,13 @@ TEST_CASE(
     const Geometry same{.head_dim = 128, .tile_n = 128, .page_size = 16};
     Geometry codes = same;
     codes.cache_bytes = 1;
-    CHECK(codes.shared_bytes() == same.shared_bytes());
+    CHECK(codes.drawn_at() == same.drawn_at());
     CHECK(same.code_chunks() == 0);
     CHECK(codes.code_chunks() * codes.producer_threads() * 16 == 128 * 128);
     CHECK(codes.producer_registers() == 32 + 2 * 4 * codes.code_chunks());
     codes.bf16_queries = true;  // keys stay codes, which tensor copies bring
     CHECK(codes.keys_stay_codes());
-    CHECK(same.shared_bytes() - codes.shared_bytes() == codes.stages * 128 * 128);
+    CHECK(same.drawn_at() - codes.drawn_at() == codes.stages * 128 * 128);
     CHECK(codes.producer_registers() == 56);
     for (const auto& [page_size, head_dim] : {std::pair{48, 128}, {16, 64}, {16, 192}}) {
         Geometry others = codes;

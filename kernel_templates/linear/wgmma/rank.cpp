@@ -121,7 +121,7 @@ double round_us(double blocks, double parts, double memory_us, double part_steps
     const double stages = together * part_steps / parts;
     const double share_us = memory_us * blocks / parts / f.jobs;
     const double draw_us = part_steps / parts / g.stages() * stage_latency_us;
-    const double fetch_us = std::hypot(share_us, draw_us);
+    const double fetch_us = std::sqrt(share_us * share_us + draw_us * draw_us);
     const double compute_us = stages * stage_cycles(g) / f.cycles_per_us;
     return std::pow(std::pow(compute_us, 4) + std::pow(fetch_us, 4), 0.25);
 }
