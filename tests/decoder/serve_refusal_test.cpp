@@ -309,7 +309,14 @@ TEST_CASE("requests that come slowly do not keep others waiting, and have their 
     const auto begin = std::chrono::steady_clock::now();
     CHECK(server.get("/health").status == 200);
     CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(20));
-    CHECK(slow[1]->response().message() == "the body did not come as a whole");
+    // Two at a time are read; which, and whom they leave no place, is as threads come.
+    bool was_cut = false;
+    for (std::size_t i = 1; i < slow.size() && !was_cut; i += 2) {
+        const std::string message = slow[i]->response().message();
+        was_cut = message == "the body did not come as a whole";
+        if (!was_cut) CHECK(message.starts_with("2 requests are being answered"));
+    }
+    CHECK(was_cut);
 }
 
 TEST_CASE("bytes that are no request end their connection and nothing else") {
