@@ -1,13 +1,10 @@
-#include "kernel_templates/expert_linear/combine_rank.h"
+#include "kernel_templates/expert_linear/few_rows_rank.h"
 #include "kernel_templates/expert_linear/gemv_plan.h"
 #include "kernel_templates/expert_linear/variants.h"
 #include "kernel_templates/kit/fallbacks.h"
-#include "kernel_templates/linear/few_tokens_rules.h"
 
 namespace hone::expert_linear {
 namespace {
-
-namespace few_tokens = linear::few_tokens;
 
 constexpr auto tunables = tunables_of({
     tunable<&GemvConfig::tile_rows>("rows of x of a block", {1, 2, 4, 8}),
@@ -49,35 +46,20 @@ constexpr Constraint constraints[] = {
     programmatic_needs_sm_90<GemvConfig>,
 };
 
-/// A product of linear's gemv with the rows of all experts' weights one after the other; and finding the
-/// block's own.
 double predict(const ExpertProblem& p, const GemvConfig& c, const DeviceTraits& traits) {
-    linear::LinearProblem dense = p.dense(c.tile_rows);
-    dense.out *= p.tiles(c.tile_rows);
-    const linear::FewTokensConfig config{.tokens = c.tile_rows,
-                                         .rows = c.rows,
-                                         .k_warps = c.k_warps,
-                                         .row_warps = c.row_warps,
-                                         .unroll = c.unroll,
-                                         .load_hint = 1,
-                                         .programmatic = c.programmatic};
     const double held = static_cast<double>(c.tile_rows);
     const double elements = static_cast<double>(elements_per_access(p));
     const double shared = static_cast<double>(c.rows * p.products());
     const double unpack = p.dtype == Dtype::fp32 ? 0.0 : elements;
-    const double blocks = static_cast<double>(p.tiles(c.tile_rows) * ceil_div(p.out, c.rows * c.row_warps));
-    const double finding_us = 0.8 + 0.04 * blocks / traits.sm_count;
-    return finding_us + combine_us(p, traits, c.programmatic != 0) +
-           few_tokens::predict_us(
-               dense, config,
-               {.registers = registers(p, c),
-                .loads = static_cast<double>(loads(p, c)),
-                .latency_us = 0.8,
-                .instructions = 4 + unpack + elements * held + held * (unpack + 4) / shared,
-                .x_bytes = held / shared,
-                .bandwidth = 0.94 - 0.015 * held,
-                .rest_us = 0.25 * (held - 1)},
-               traits);
+    return few_rows_us(p, c, 0.8,
+                       {.registers = registers(p, c),
+                        .loads = static_cast<double>(loads(p, c)),
+                        .latency_us = 0.8,
+                        .instructions = 4 + unpack + elements * held + held * (unpack + 4) / shared,
+                        .x_bytes = held / shared,
+                        .bandwidth = 0.94 - 0.015 * held,
+                        .rest_us = 0.25 * (held - 1)},
+                       traits);
 }
 
 std::optional<GemvConfig> fallback(const Problem& problem, const DeviceTraits& traits) {

@@ -1,13 +1,10 @@
-#include "kernel_templates/expert_linear/combine_rank.h"
+#include "kernel_templates/expert_linear/few_rows_rank.h"
 #include "kernel_templates/expert_linear/strips_plan.h"
 #include "kernel_templates/expert_linear/variants.h"
 #include "kernel_templates/kit/fallbacks.h"
-#include "kernel_templates/linear/few_tokens_rules.h"
 
 namespace hone::expert_linear {
 namespace {
-
-namespace few_tokens = linear::few_tokens;
 
 constexpr auto tunables = tunables_of({
     tunable<&StripsConfig::tile_rows>("rows of x of a block", {4, 8}),
@@ -59,31 +56,17 @@ constexpr Constraint constraints[] = {
     programmatic_needs_sm_90<StripsConfig>,
 };
 
-/// A product of linear's strips with the rows of all experts' weights one after the other; and finding the
-/// block's own.
 double predict(const ExpertProblem& p, const StripsConfig& c, const DeviceTraits& traits) {
-    linear::LinearProblem dense = p.dense(c.tile_rows);
-    dense.out *= p.tiles(c.tile_rows);
-    const linear::FewTokensConfig config{.tokens = c.tile_rows,
-                                         .rows = c.rows,
-                                         .k_warps = c.k_warps,
-                                         .row_warps = c.row_warps,
-                                         .unroll = c.unroll,
-                                         .load_hint = 1,
-                                         .programmatic = c.programmatic};
     const double shared = static_cast<double>(row_blocks(p, c));
-    const double blocks = static_cast<double>(p.tiles(c.tile_rows) * ceil_div(p.out, c.rows * c.row_warps));
-    const double finding_us = 1.5 + 0.04 * blocks / traits.sm_count;
-    return finding_us + combine_us(p, traits, c.programmatic != 0) +
-           few_tokens::predict_us(dense, config,
-                                  {.registers = registers(p, c),
-                                   .loads = static_cast<double>(loads(p, c)),
-                                   .latency_us = 1.3 + 0.2 / shared,
-                                   .instructions = 10 + 10 / shared,
-                                   .x_bytes = 2 / shared,
-                                   .bandwidth = 0.95,
-                                   .rest_us = 0.3},
-                                  traits);
+    return few_rows_us(p, c, 1.5,
+                       {.registers = registers(p, c),
+                        .loads = static_cast<double>(loads(p, c)),
+                        .latency_us = 1.3 + 0.2 / shared,
+                        .instructions = 10 + 10 / shared,
+                        .x_bytes = 2 / shared,
+                        .bandwidth = 0.95,
+                        .rest_us = 0.3},
+                       traits);
 }
 
 /// Beyond 4 rows an expert some have more than a tile holds, and read their weights twice.
