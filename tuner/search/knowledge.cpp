@@ -78,7 +78,7 @@ void Knowledge::add_lower(const std::vector<Trial>& trials) {
 }
 
 void Knowledge::learn(const Trial& trial) {
-    if (trial.key.gpu != device_.gpu || is_known(trial)) return;
+    if (trial.key.gpu != device_.gpu) return;
     if (trial.winner) {
         winners_.insert(winners_.begin(), trial);
         past_races_.learn(trial);
@@ -86,7 +86,10 @@ void Knowledge::learn(const Trial& trial) {
     remember(trial);
 }
 
-/// What another GPU's run told may stand in the cache already.
+void Knowledge::learn_told(const Trial& trial) {
+    if (!is_known(trial)) learn(trial);
+}
+
 bool Knowledge::is_known(const Trial& trial) const {
     const auto raced = raced_.find(problem_name(trial.key));
     return raced != raced_.end() && std::ranges::any_of(raced->second, [&](const Trial& known) {

@@ -61,6 +61,8 @@ class Knowledge {
     [[nodiscard]] std::vector<Culprit> culprits(const Problem& problem) const;
 
     void learn(const cache::Trial& trial);
+    /// What another GPU's run told, which may have stood in the cache already.
+    void learn_told(const cache::Trial& trial);
 
   private:
     using ProblemName = std::string;  ///< family, static and dynamic fields

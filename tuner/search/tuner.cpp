@@ -152,7 +152,7 @@ class Run {
     }
 
     void learn_news() {
-        for (const cache::Trial& trial : work_.agenda.news(hand_)) knowledge_.learn(trial);
+        for (const cache::Trial& trial : work_.agenda.news(hand_)) knowledge_.learn_told(trial);
     }
 
     void work_off() {
