@@ -112,6 +112,21 @@ TEST_CASE("a lost hand's answers that are there are taken over as well") {
     CHECK_FALSE(agenda.next(1, none));
 }
 
+TEST_CASE("who has ended waits for answers of a hand that is lost before it begins") {
+    Agenda agenda({{0}, {1, 2}}, alike(3));
+    const std::vector<bool> is_open{true, false, false};
+    std::vector<std::size_t> done;
+    {
+        const std::jthread other([&] {
+            while (const std::optional<Agenda::Task> task = agenda.next(0, is_open))
+                done.push_back(task->problem);
+        });
+        std::this_thread::sleep_for(50ms);  // it has raced its own and waits
+        CHECK(agenda.leave(1));
+    }
+    CHECK(done == std::vector<std::size_t>{0, 2, 1});
+}
+
 TEST_CASE("hands hear what others told since they asked, not themselves") {
     Agenda agenda({{}, {}}, {});
     const auto trial = [](const char* candidate) {

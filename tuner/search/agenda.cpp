@@ -78,8 +78,10 @@ std::optional<Agenda::Task> Agenda::take(std::size_t number, const std::vector<b
     return task;
 }
 
-bool Agenda::is_idle() const {
-    return std::ranges::none_of(hands_, [](const Hand& hand) { return hand.at_work.has_value(); });
+/// Some hand, were it lost now. One that has not begun yet may be, with answers that nobody else would give.
+bool Agenda::may_leave_something() const {
+    return std::ranges::any_of(
+        hands_, [](const Hand& hand) { return hand.at_work || (!hand.is_lost && !hand.races.empty()); });
 }
 
 std::optional<Agenda::Task> Agenda::next(std::size_t number, const std::vector<bool>& is_open) {
@@ -90,7 +92,7 @@ std::optional<Agenda::Task> Agenda::next(std::size_t number, const std::vector<b
     for (;;) {
         hand.at_work = take(number, is_open);
         if (hand.at_work) return hand.at_work;
-        if (is_idle()) return std::nullopt;
+        if (!may_leave_something()) return std::nullopt;
         changed_.wait(lock);
     }
 }
