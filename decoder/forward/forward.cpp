@@ -321,7 +321,8 @@ void Forward::enqueue_attention(std::int64_t layer, const Step& step) {
     }
     args.q_starts = in.q_starts;
     args.q_tokens = step.tokens;
-    // Where there are single tokens too, both launches find work, and one prompt beside them is faster unsaid.
+    // Where there are single tokens too, both launches find work, and one prompt beside them is faster
+    // unsaid.
     if (step.prompts == step.sequences) args.prompts = step.prompts;
     require(operators_.any_queries[window].run(gpu_.stream(), args, sizes), "attention");
 }
@@ -511,9 +512,21 @@ std::vector<int> Forward::finish() {
         pause();
     }
     std::vector<int> tokens;
-    for (const std::int32_t token : memory_->drawn.span().first(elements(rows_)))
-        tokens.push_back(std::max(token, 0));  // a driver that computes nothing has drawn none
+    for (const std::int32_t token : memory_->drawn.span().first(elements(rows_))) {
+        if (token < 0 || token >= model_.model.vocab_size) throw DecoderError(no_token(token, tokens.size()));
+        tokens.push_back(token);
+    }
     return tokens;
+}
+
+/// Without an error of the driver, which would have been thrown.
+std::string Forward::no_token(std::int32_t found, std::size_t row) const {
+    const std::string what = found == not_drawn ? "no token" : fmt::format("the token {}", found);
+    return fmt::format(
+        "the GPU says that a step has ended and wrote {} for row {} of {}; allowed: 0 to {}; hone doctor "
+        "says "
+        "whether this GPU and its driver compute at all",
+        what, row, rows_, model_.model.vocab_size - 1);
 }
 
 }  // namespace hone::decoder

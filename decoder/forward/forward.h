@@ -73,7 +73,8 @@ class Forward {
     /// Begins to compute the parts and to draw a token for each that samples, as `draws` has them one by one:
     /// the GPU is at work when it returns. Throws CudaError or Error.
     void start(std::span<const StepPart> parts, std::span<const Draw> draws);
-    /// Waits for what start() began. Returns the tokens, as many as draws. Throws CudaError.
+    /// Waits for what start() began. Returns the tokens, as many as draws. Throws CudaError, and DecoderError
+    /// where the GPU left no token of the vocabulary.
     [[nodiscard]] std::vector<int> finish();
 
     /// Natural logarithms of what the model gives each token but the first, as a text from its beginning: 2
@@ -187,6 +188,7 @@ class Forward {
     void fill_draws(const StepInputs& inputs, std::span<const Draw> draws);
     void expect_tokens(std::int64_t rows);
     [[nodiscard]] bool has_tokens() const;
+    [[nodiscard]] std::string no_token(std::int32_t found, std::size_t row) const;
 
     const Gpu& gpu_;
     Runtime& runtime_;

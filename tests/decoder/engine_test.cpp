@@ -232,6 +232,23 @@ TEST_CASE("tokens of a step are heard also where the next step fails") {
     CHECK_THROWS_AS(engine.submit({.prompt = {1}}, heard.listener()), EngineFailure);
 }
 
+TEST_CASE("a step that ends without a token, or with one that there is not, fails by its name") {
+    for (const auto& [script, what] :
+         {std::pair{"launch:match=sample_row:idle:after=3", "wrote no token for row 0 of 1"},
+          std::pair{"launch:match=sample_row:idle:write=7:value=1000000:after=3",
+                    "wrote the token 1000000 for row 0 of 1; allowed: 0 to "}}) {
+        CAPTURE(script);
+        const test::FakeMachine machine(script);
+        RunningModel model(small_options());
+        Engine engine(model);
+        Heard heard;
+        engine.submit({.prompt = {1, 2, 3}, .max_new_tokens = 50}, heard.listener());
+        CHECK(heard.failure().find(what) != std::string::npos);
+        CHECK(heard.tokens().size() == 2);
+        CHECK_THROWS_AS(engine.submit({.prompt = {1}}, heard.listener()), EngineFailure);
+    }
+}
+
 TEST_CASE("a listener that cannot take a token leaves nobody waiting") {
     const test::FakeMachine machine;
     RunningModel model(small_options());

@@ -1,7 +1,8 @@
 // libfake_cuda.so: a CUDA driver without a GPU, good enough for the whole tuner to run against. Kernels do
-// nothing and take a made-up time (machine.h); results that the measuring harness reads are the zeros of
-// fresh memory, which mean "all fine". HONE_FAKE_SCRIPT makes things go wrong (script.h). The driver's entry
-// points are in cuda/, one file for each kind of object; here is what tests ask of it. Thread-safe.
+// nothing and take a made-up time (machine.h), but for the one that draws tokens, which are all 0; results
+// that the measuring harness reads are the zeros of fresh memory, which mean "all fine". HONE_FAKE_SCRIPT
+// makes things go wrong (script.h). The driver's entry points are in cuda/, one file for each kind of object;
+// here is what tests ask of it. Thread-safe.
 #include "tests/fake_driver/fake_cuda.h"
 
 #include <mutex>

@@ -116,6 +116,9 @@ class Machine {
     CUresult allocate(CUctx_st& context, std::size_t bytes, CUdeviceptr* address);
     CUresult release(CUdeviceptr address);
     [[nodiscard]] std::int64_t allocated_bytes(int device) const;
+    /// Memory of the host's, which the GPU may write to as well.
+    void note_host_memory(void* memory, std::size_t bytes);
+    void forget_host_memory(void* memory);
     /// Host memory of [address, address + bytes), nullptr for a large allocation; `valid` says whether there
     /// is any.
     [[nodiscard]] char* host_memory(CUdeviceptr address, std::size_t bytes, bool* valid);
@@ -141,6 +144,7 @@ class Machine {
         std::unique_ptr<char[]> memory;  ///< none for a large one
     };
 
+    void draw_tokens(const LaunchRequest& request);
     [[nodiscard]] CUresult check_launch(const CUctx_st& context, const LaunchRequest& request) const;
     CUresult run_kernel(CUstream_st& stream, const LaunchRequest& request);
     CUresult apply(const Rule& rule, CUstream_st& stream, const LaunchRequest& request);
@@ -148,6 +152,7 @@ class Machine {
                                      const std::vector<const Rule*>& rules);
 
     std::map<CUdeviceptr, Allocation> memory_;
+    std::map<CUdeviceptr, std::size_t> host_memory_;  ///< bytes
     CUdeviceptr next_large_address_ = 0x030000000000;
     std::deque<FakeLaunch> launches_;
     int launch_count_ = 0;

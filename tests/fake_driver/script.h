@@ -37,6 +37,7 @@
 //          write=ARG:value=V       when the kernel runs, its pointer argument number ARG (from 0) gets the
 //                                  eight bytes V
 //          offset=BYTES            (with write) so far behind the pointer
+//          idle                    the kernel does not even what this driver's kernels do: see fake_cuda.cpp
 // noise    percent=X:seed=N        durations are multiplied by 1 + X/100 * (standard normal), never less
 //                                  than half
 // compile  fail                    a compile error
@@ -44,9 +45,8 @@
 //          signal=N, exit=N        the process ends
 //          sleep_us=N              takes so long
 //          log=PATH                adds a line to the file: the process, the source and its constants
-//          meet=N                  (with log) goes on when the file has N lines; fails if it does not get them
-//          spill=BYTES             the report says so
-//          registers=N, shared=N   the same
+//          meet=N                  (with log) goes on when the file has N lines; fails if it does not get
+//          them spill=BYTES             the report says so registers=N, shared=N   the same
 // nvrtc    version=12.4            archs=75+80+90
 // nvml     none                    nvmlInit fails
 //          version=580.159.04      the driver's version

@@ -72,11 +72,15 @@ CUresult cuMemcpyDtoH(void* to, CUdeviceptr from, size_t bytes) {
 CUresult cuMemAllocHost(void** memory, size_t bytes) {
     return in_context([&](CUctx_st&) {
         *memory = std::malloc(bytes);
-        return *memory != nullptr ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+        if (*memory == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+        machine().note_host_memory(*memory, bytes);
+        return CUDA_SUCCESS;
     });
 }
 
 CUresult cuMemFreeHost(void* memory) {
+    const std::lock_guard lock(mutex);
+    machine().forget_host_memory(memory);
     std::free(memory);
     return CUDA_SUCCESS;
 }
