@@ -321,6 +321,18 @@ class Mistakes(AttentionCase):
             with self.refuses(kind, pattern):
                 operator, given = prepare(PLAIN), {**self.arguments(PLAIN), **changes}
                 operator(**given)
+        for kind, changes, pattern in (
+            (TypeError, {"kv_len": 2.5}, "^kv_len: 2.5; allowed is an integer"),
+            (ValueError, {"kv_len": -1}, "^kv_len: -1; allowed are integers from 0"),
+            (TypeError, {"q_len": "4"}, "^q_len: '4'; allowed is an integer"),
+            (ValueError, {"q_len": -1}, "^q_len: -1; allowed are integers from 0"),
+            (TypeError, {"prompts": True}, "^prompts: True; allowed is an integer"),
+            (ValueError, {"prompts": -1}, "^prompts: -1; allowed are integers from 0"),
+            (ValueError, {"prompts": 1 << 70}, rf"^prompts: {1 << 70}; allowed are up to 2, the sequences"),
+        ):
+            with self.refuses(kind, pattern):
+                operator, given = prepare(PACKED_PAGES), {**self.arguments(PACKED_PAGES), **changes}
+                operator(**given)
         with self.refuses(ValueError, "^softcap: -1; allowed are numbers above 0"):
             operator, given = prepare(FULL), {**self.arguments(FULL), "softcap": -1}
             operator(**given)

@@ -178,6 +178,21 @@ def check_number(value: Any, name: str) -> float:
     return float(value)
 
 
+def check_count(value: Any, name: str, most: Optional[int] = None, why: str = "") -> int:
+    """What is not given is 0. Raises TypeError for what is no integer, ValueError for one below 0 or above `most`,
+    which `why` explains."""
+    if value is None:
+        return 0
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name}: {value!r}; allowed is an integer")
+    count = int(value.__index__())
+    if most is not None and count > most:
+        raise ValueError(f"{name}: {count}; allowed are up to {most}, {why}")
+    if count < 0:
+        raise ValueError(f"{name}: {count}; allowed are integers from 0")
+    return count
+
+
 def check_is_number(value: Any, name: str) -> None:
     """Raises TypeError for what is no number."""
     if not hasattr(value, "__float__"):

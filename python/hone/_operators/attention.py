@@ -9,7 +9,7 @@ from typing import Any, Dict, Tuple
 from .. import descriptions
 from .._native import library
 from ..runtime import Runtime
-from .arguments import check_number, check_presence
+from .arguments import check_count, check_number, check_presence
 from .calls import AttentionCall, AttentionGiven
 from .heads import FLOATS, INDICES, Reader
 
@@ -108,25 +108,24 @@ class AttentionOperator(AttentionCall):
 
     @staticmethod
     def _kv_len(given: AttentionGiven, room: int) -> int:
-        kv_len = room if given.kv_len is None else given.kv_len
-        if kv_len > room:
-            raise ValueError(f"kv_len: {kv_len}; allowed are up to {room}, for which there is room")
-        return kv_len
+        if given.kv_len is None:
+            return room
+        return check_count(given.kv_len, "kv_len", room, "for which there is room")
 
     def _read_packed(
         self, arguments: Reader, q_shape: Any, k_shape: Any, given: AttentionGiven, values: Dict[str, Any]
     ) -> Tuple[int, int, int]:
         shape, values["q_starts"], _ = arguments.heads(given.q_starts, "q_starts", INDICES, ("batch + 1",))
         values["q_tokens"], values["q_strides"] = q_shape[0], (0, *values["q_strides"])
-        batch = max(shape[0] - 1, 0)
+        batch, q_len = max(shape[0] - 1, 0), check_count(given.q_len, "q_len")
         if not self._packs_keys:
-            values["prompts"] = given.prompts or 0
-            return batch, given.q_len or 0, self._read_pages(arguments, batch, k_shape, given, values)
+            values["prompts"] = check_count(given.prompts, "prompts", batch, "the sequences of this call")
+            return batch, q_len, self._read_pages(arguments, batch, k_shape, given, values)
         values["kv_starts"] = arguments.compact(given.kv_starts, "kv_starts", INDICES, shape)
         values["kv_tokens"] = k_shape[0]
         for name in ("k_strides", "v_strides"):
             values[name] = (0, *values[name])
-        return batch, given.q_len or 0, given.kv_len or 0
+        return batch, q_len, check_count(given.kv_len, "kv_len")
 
     def _read_pages(
         self, arguments: Reader, batch: int, k_shape: Any, given: AttentionGiven, values: Dict[str, Any]
@@ -138,11 +137,7 @@ class AttentionOperator(AttentionCall):
 
     def _check_sizes(self, sizes: Tuple[int, int, int]) -> None:
         for value, (name, most, allowed) in zip(sizes, self._limits):
-            if value > allowed:
-                raise ValueError(
-                    f"{name}: {value}; allowed are up to {allowed}, the {most} that this operator was "
-                    f"prepared for"
-                )
+            check_count(value, name, allowed, f"the {most} that this operator was prepared for")
 
     def _read_results(
         self, arguments: Reader, q_shape: Tuple[int, ...], given: AttentionGiven, values: Dict[str, Any]
