@@ -22,10 +22,7 @@ def declared(root: pathlib.Path) -> typing.Tuple[typing.List[Family], typing.Lis
     operators: typing.List[Operator] = []
     for path in sorted(root.glob("kernel_templates/*/operators.py")):
         module = ".".join(path.relative_to(root).with_suffix("").parts)
-        try:
-            values = vars(importlib.import_module(module)).values()
-        except DeclarationError as error:
-            raise DeclarationError(f"{path.relative_to(root)}:{error}") from error
+        values = vars(importlib.import_module(module)).values()
         own = [value for value in values if isinstance(value, Family) and value.name == path.parent.name]
         if len(own) != 1:
             raise DeclarationError(f"{path.relative_to(root)}:1: declares no family {path.parent.name}, or two")

@@ -119,7 +119,8 @@ def _by_lock(name: str, members: typing.List[Member], locked) -> typing.List[Mem
     ordered = []
     for _, member, kind in locked:
         if member not in known or known[member].type != kind:
-            raise DeclarationError(f"0: hone_{name}: {LOCK} has a member {kind} {member}, which nothing declares")
+            raise DeclarationError(f"{LOCK}: hone_{name} has a member {kind} {member}, which nothing declares: what a "
+                                   "release has stays; lines of a struct that no release has may be deleted there")
         ordered.append(known[member])
     have = {member for _, member, _ in locked}
     return ordered + [member for member in members if member.name not in have]
@@ -130,12 +131,12 @@ def _struct(name: str, members: typing.List[Member], lock: Lock) -> Struct:
     offset = 0
     for member in ordered:
         if offset % member.size:
-            raise DeclarationError(f"0: hone_{name}: {member.name} would leave a gap before it")
+            raise DeclarationError(f"{LOCK}: hone_{name}: {member.name} would leave a gap before it")
         member.offset = offset
         offset += member.size
     for member, (at, _, _) in zip(ordered, lock.get(name, [])):
         if member.offset != at:
-            raise DeclarationError(f"0: hone_{name}: {member.name} moves from {at} to {member.offset}")
+            raise DeclarationError(f"{LOCK}: hone_{name}: {member.name} moves from {at} to {member.offset}")
     return Struct(name, ordered)
 
 

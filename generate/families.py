@@ -5,6 +5,7 @@ are C++ over the family's fields: a field's bare name means the problem's, `p` i
 "tokens, in" and "p.scale_rows(), 64" are shapes. What is wrong is refused with the file and line.
 """
 import dataclasses
+import pathlib
 import re
 import sys
 import typing
@@ -16,27 +17,29 @@ class DeclarationError(Exception):
     """What is wrong with a declaration, where it stands first."""
 
 
-def _line() -> int:
-    """The line of a declaration that calls a constructor."""
+def _place() -> str:
+    """File and line of a declaration that calls a constructor: "kernel_templates/norm/operators.py:12"."""
     frame = sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__", "").startswith(("generate.", "dataclasses")):
         frame = frame.f_back
-    return frame.f_lineno if frame is not None else 0
+    if frame is None:
+        return "generate:0"
+    return f"{'/'.join(pathlib.Path(frame.f_code.co_filename).parts[-3:])}:{frame.f_lineno}"
 
 
 @dataclasses.dataclass
 class Record:
-    """What a constructor makes: it knows its line."""
+    """What a constructor makes: it knows where."""
 
     name: str
-    line: int = dataclasses.field(default_factory=_line, init=False, repr=False)
+    place: str = dataclasses.field(default_factory=_place, init=False, repr=False, compare=False)
 
     def __post_init__(self):
         if not re.fullmatch(r"[a-z][a-z0-9_]*", self.name):
             self.refuse("is no name: lower case letters, digits and _")
 
     def refuse(self, problem: str):
-        raise DeclarationError(f"{self.line}: {self.name}: {problem}")
+        raise DeclarationError(f"{self.place}: {self.name}: {problem}")
 
 
 @dataclasses.dataclass
@@ -64,7 +67,7 @@ def _position(record_name: str, choices: typing.List[str],
     if value is None:
         return None
     if value not in choices:
-        raise DeclarationError(f"{_line()}: {record_name}: {value!r} is none of {', '.join(choices)}")
+        raise DeclarationError(f"{_place()}: {record_name}: {value!r} is none of {', '.join(choices)}")
     return choices.index(value)
 
 
@@ -74,7 +77,7 @@ def choice(name: str, choices: str, words: str, *, default: typing.Optional[str]
     `quiet_default` as for extent()."""
     named = choices.split()
     if enum in ENUMS and [value.word for value in ENUMS[enum].values][:len(named)] != named:
-        raise DeclarationError(f"{_line()}: {name}: the words of {enum} are "
+        raise DeclarationError(f"{_place()}: {name}: the words of {enum} are "
                                f"{' '.join(value.word for value in ENUMS[enum].values)}")
     return Field(name, "choice", words, _position(name, named, least) or 0, len(named) - 1,
                  _position(name, named, default), named, enum, only=only, quiet_default=quiet_default)
@@ -86,7 +89,7 @@ def dtype(choices: str, words: str, *, name: str = "dtype", default: typing.Opti
     named = choices.split()
     first = _position(name, DTYPES, named[0])
     if DTYPES[first:first + len(named)] != named:
-        raise DeclarationError(f"{_line()}: {name}: {choices!r} is no run of {' '.join(DTYPES)}")
+        raise DeclarationError(f"{_place()}: {name}: {choices!r} is no run of {' '.join(DTYPES)}")
     return Field(name, "choice", words, _position(name, named, least) or 0, len(named) - 1,
                  _position(name, named, default), named, "Dtype")
 
@@ -102,7 +105,7 @@ def extent(name: str, least: int, most: int, words: str, *, default: typing.Opti
     """A static number. `quiet_default`: problems' texts say it only where it is not the default, for it came when
     problems without it had been stored."""
     if quiet_default and default is None:
-        raise DeclarationError(f"{_line()}: {name}: quiet_default needs a default")
+        raise DeclarationError(f"{_place()}: {name}: quiet_default needs a default")
     return Field(name, "extent", words, least, most, default, quiet_default=quiet_default)
 
 
@@ -194,7 +197,7 @@ def _strides(name: str, shape: typing.List[str], strided) -> typing.Dict[str, st
         return strided
     words = [""] if strided is True else strided.split()
     if len(words) >= len(shape):
-        raise DeclarationError(f"{_line()}: {name}: {len(words)} strides need more than {len(shape)} extents")
+        raise DeclarationError(f"{_place()}: {name}: {len(words)} strides need more than {len(shape)} extents")
     first = len(shape) - len(words)
     return {f"{name}_{word}_stride" if word else f"{name}_stride": _product(shape[first + i:])
             for i, word in enumerate(words)}
@@ -203,7 +206,7 @@ def _strides(name: str, shape: typing.List[str], strided) -> typing.Dict[str, st
 def _pointer(role: str, name: str, shape: str, element: str, strided, **rest) -> Pointer:
     extents = split_commas(shape)
     if len(extents) > 4:
-        raise DeclarationError(f"{_line()}: {name}: more than four extents")
+        raise DeclarationError(f"{_place()}: {name}: more than four extents")
     return Pointer(name, role, element, extents, _strides(name, extents, strided), **rest)
 
 
@@ -244,11 +247,12 @@ class Scalar(Record):
     value: str  # what tuning passes
     words: str = ""
     of: str = ""  # of a row stride: the pointer
+    is_size: bool = False  # a field's
 
 
 def size(name: str, *, narrow: bool = False, words: str = "") -> Scalar:
     """A field as an argument of the kernel; `narrow`: an int there, not a long long."""
-    return Scalar(name, "narrow" if narrow else "scalar", name, words)
+    return Scalar(name, "narrow" if narrow else "scalar", name, words, is_size=True)
 
 
 def number(name: str, value, words: str = "", *, narrow: bool = False) -> Scalar:
@@ -328,6 +332,27 @@ def shared(family_: Family, names: str) -> typing.List[Field]:
     return [family_.field(name) for name in names.split()]
 
 
+MOST_DYNAMIC = 2  # fields of a problem's bucket
+ELEMENTS = (*DTYPES, "int32", "int64", "untyped")
+
+
+def _bare_names(expression: str) -> typing.List[str]:
+    """Names of an expression that are no members, functions or namespaces."""
+    return re.findall(r"(?<![\w.:\">])([a-z_]\w*)(?!\w|\(|::)", expression)
+
+
+def _check_names(made: Family, pointer: Pointer):
+    """What C++ would say of a name that nothing declares, it would say of a generated file."""
+    fields = {field.name: field for field in made.fields}
+    for what, expression in [("when", pointer.when), *(("shape", extent) for extent in pointer.shape)]:
+        for name in _bare_names(expression):
+            if name not in fields and name not in ("p", "true", "false"):
+                pointer.refuse(f"{name} of its {what} is no field")
+    if re.fullmatch(r"\w+", pointer.dtype) and pointer.dtype not in ELEMENTS and (
+            pointer.dtype not in fields or fields[pointer.dtype].enum != "Dtype"):
+        pointer.refuse(f"{pointer.dtype} is no dtype: neither a field's name nor one of {', '.join(ELEMENTS)}")
+
+
 def _check(made: Family):
     for kind, records in (("field", made.fields), ("pointer", made.pointers), ("scalar", made.scalars)):
         seen = set()
@@ -337,10 +362,15 @@ def _check(made: Family):
             seen.add(record.name)
     pointers = {pointer.name for pointer in made.pointers}
     fields = [field.name for field in made.fields]
+    if sum(field.kind == "dynamic" for field in made.fields) > MOST_DYNAMIC:
+        made.refuse(f"has more than {MOST_DYNAMIC} dynamic fields")
     for pointer in made.pointers:
+        _check_names(made, pointer)
         if pointer.rows and pointer.rows not in fields:
             pointer.refuse(f"holds rows of {pointer.rows}, which is no field")
     for scalar in made.scalars:
+        if scalar.is_size and scalar.name not in fields:
+            scalar.refuse("is a size, and no field of this name")
         if scalar.name in pointers:
             scalar.refuse("is a pointer's name, too")
         if scalar.of and scalar.of not in pointers:

@@ -312,7 +312,24 @@ def operator(title: str, *, says: str, family: typing.Optional[Family] = None, f
     made = Operator(snake(title), title, says, family, name or (family.name if family else ""), fields, call,
                     halves,
                     function, checked, indices, list(torch), python, list(parts), helpers, prepared, list(problems))
+    if not re.fullmatch(r"[A-Z][A-Za-z0-9]*", title):
+        made.refuse(f"{title} is no name of an operator: words that begin with capitals, as RmsNorm")
     for given in fields:
         if given.kind == "enum" and given.enum not in ENUMS:
             given.refuse(f"has no enum {given.enum} in generate/enums.py")
+    if family is not None and not halves and not function:
+        _check_call(made, family)
     return made
+
+
+def _check_call(made: Operator, family: Family):
+    """Everything that the family's kernels take comes from a call, and its sizes are the family's."""
+    for size in made.call.sizes:
+        if size not in [field.name for field in family.fields]:
+            made.call.refuse(f"{size} of its sizes is no field of {family.name}")
+    has = {*made.call.sizes, *made.call.given, *(argument.name for argument in made.call.arguments),
+           *(part for argument in made.call.arguments for part in argument.parts)}
+    optional = {pointer.name for pointer in family.pointers if pointer.when or pointer.role == "workspace"}
+    for record in [*family.pointers, *family.scalars]:
+        if record.name not in has | optional and getattr(record, "of", "") not in optional:
+            made.call.refuse(f"{record.name} of {family.name} is none of its arguments or sizes, and not given")

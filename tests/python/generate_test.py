@@ -200,6 +200,12 @@ class Families(Fixture):
         self.refused(TINY.replace('"fp16 bf16"', '"fp16 int8"'), "is no run of")
         self.refused(TINY.replace('real("factor", 0.5)', 'real("x", 0.5)'), "is a pointer's name, too")
         self.refused(TINY.replace('"tiny",', '"teeny",', 1), "declares no family tiny")
+        self.refused(TINY.replace('"rows, width"', '"rows, widht"', 1), "x: widht of its shape is no field")
+        self.refused(TINY.replace('when="mask_rows"', 'when="mask_row"'), "mask: mask_row of its when is no field")
+        self.refused(TINY.replace('"rows", "int32"', '"rows", "int23"'), "mask: int23 is no dtype: .* fp32, fp16,")
+        self.refused(TINY.replace('size("rows", narrow', 'size("row", narrow'), "row: is a size, and no field")
+        more = 'dynamic("a", 1, 2, ""), dynamic("b", 1, 2, ""), dynamic("rows"'
+        self.refused(TINY.replace('dynamic("rows"', more), "tiny: has more than 2 dynamic fields")
 
     def test_an_unknown_option_is_an_error(self) -> None:
         with self.assertRaises(TypeError):
@@ -216,6 +222,19 @@ class Operators(Fixture):
         call = emit_run.header(operators)
         self.assertIn("call.scalars[tiny::x_stride] = Scalar::of(stride(args.x_stride, description.width));", call)
         self.assertIn("call.pointers[tiny::mask] = pointer(args.mask);", call)
+
+    def test_a_call_has_everything_that_its_family_takes(self) -> None:
+        self.refused(TINY.replace('"x mask out', '"x mask'), "out of tiny is none of its arguments or sizes")
+        self.refused(TINY.replace("out_stride factor", "out_stride"), "factor of tiny is none of its arguments")
+        self.refused(TINY.replace('sizes="rows"', 'sizes="row"'), "tiny: row of its sizes is no field of tiny")
+        self.refused(TINY.replace('"Tiny",\n    family', '"tinyOne",\n    family'), "tinyOne is no name of an operator")
+        self.declare(TINY.replace('"x mask out', '"x out'))  # no operator of this family has masks
+
+    def test_what_is_found_late_has_its_place_too(self) -> None:
+        torch = 'torch=[torch_call("tiny", "x nothing", instead="")],\n    family=tiny,\n    says="As'
+        _, operators = self.declare(TINY.replace('family=tiny,\n    says="As', torch))
+        with self.assertRaisesRegex(DeclarationError, r"^kernel_templates/tiny/operators\.py:\d+: .*nothing of a torch"):
+            emit_python_calls.torch_source(operators)
 
     def test_a_part_says_only_what_its_family_calls_otherwise(self) -> None:
         _, (operator,) = self.declare(PARTED)
@@ -290,7 +309,7 @@ class Operators(Fixture):
         members = [member.name for member in abi.description(operators[0], lock).members]
         self.assertEqual(members[:4], ["struct_size", "dtype", "max_rows", "width"])
         lock["tiny"].append((16, "gone", "int64_t"))
-        with self.assertRaisesRegex(DeclarationError, "gone, which nothing declares"):
+        with self.assertRaisesRegex(DeclarationError, r"^generate/abi\.lock: .* gone, which nothing .* may be deleted there"):
             abi.description(operators[0], lock)
 
 
