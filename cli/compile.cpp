@@ -161,13 +161,14 @@ Outcome compile(const Options& options, const Console& console) {
     const std::atomic<bool>& stop = stop_on_interrupt();
     cache::Cache cache = open_user_cache();
     tuner::CompilePool pool(cache, {.arch = arch, .nvrtc = compiler.version});
+    tuner::CompilePool::Share images(pool);
     const DeviceTraits traits = *representative_device(arch);
     Tally tally;
     const Lists candidates = wanted_lists(workload.problems, options, traits, console, tally);
-    for (std::size_t i = 0; i < candidates.size(); ++i) pool.prefetch(workload.problems[i], candidates[i]);
+    for (std::size_t i = 0; i < candidates.size(); ++i) images.prefetch(workload.problems[i], candidates[i]);
     ProgressDisplay display(console);
     for (std::size_t i = 0; i < workload.problems.size() && !stop; ++i) {
-        compile_problem(workload.problems[i], candidates[i], pool, tally);
+        compile_problem(workload.problems[i], candidates[i], images, tally);
         display.update({.problems_done = i + 1,
                         .problems_total = workload.problems.size(),
                         .candidates_done = static_cast<std::size_t>(tally.images),
@@ -175,7 +176,7 @@ Outcome compile(const Options& options, const Console& console) {
                         .current = to_string(workload.problems[i])});
     }
     display.finish();
-    Outcome outcome = describe(tally, pool.compiled(), arch, workload, console.page);
+    Outcome outcome = describe(tally, images.compiled(), arch, workload, console.page);
     if (stop) {
         outcome.exit = ExitCode::interrupted;
         outcome.error = {"interrupted", "stopped by Ctrl-C; what was compiled is kept",

@@ -78,7 +78,7 @@ TuneRun run_on_gpu(tuner::SharedWork& work, std::size_t hand, const tuner::Devic
         return run;
     }
     std::optional<cache::Cache> cache;
-    std::optional<tuner::SharedGpuSession> session;
+    std::optional<tuner::GpuSession> session;
     std::optional<tuner::RecordingMeasurer> recording;
     try {
         cache.emplace(open_user_cache());
@@ -232,7 +232,8 @@ std::vector<TuneRun> run_offline(const Workload& workload, const TuneContext& co
     const Arch arch = arch_named(context.options.arch);
     tuner::OfflineMeasurer measurer(arch, compiler.version);
     cache::Cache cache = open_user_cache();
-    tuner::CompilePool images(cache, {.arch = arch, .nvrtc = compiler.version});
+    tuner::CompilePool pool(cache, {.arch = arch, .nvrtc = compiler.version});
+    tuner::CompilePool::Share images(pool);
     return {
         run_alone(workload, "predicted for " + context.options.arch, measurer, images, cache, context, most)};
 }

@@ -148,10 +148,11 @@ class Gpu {
     test::Scratch scratch_;
     cache::Cache cache_ = cache::Cache::open(cache_file(scratch_));
     DeviceContext device_{0};
-    CompilePool images_{cache_,
-                        {.arch = device_.info().traits.arch(),
-                         .nvrtc = runtime::Nvrtc::load()->version(),
-                         .time_limit = std::chrono::minutes(5)}};
+    CompilePool pool_{cache_,
+                      {.arch = device_.info().traits.arch(),
+                       .nvrtc = runtime::Nvrtc::load()->version(),
+                       .time_limit = std::chrono::minutes(5)}};
+    CompilePool::Share images_{pool_};
     Harness harness_{device_.driver(), images_.harness().image.cubin, device_.stream(),
                      device_.info().traits.sm_count};
     InputSets sets_{device_, harness_};

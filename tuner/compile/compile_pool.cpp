@@ -78,17 +78,19 @@ void CompilePool::prefetch(User user, const Problem& problem, const std::vector<
 }
 
 ImageSource::Result CompilePool::get(User user, const Problem& problem, const Candidate& candidate) {
+    const runtime::Clock::time_point since = runtime::Clock::now();
     std::unique_lock lock(callers_);
     const JobPtr job = enqueue_candidate(user, problem, candidate, true);
     lock.unlock();
-    return wait(user, job);
+    return wait(user, job, since);
 }
 
 ImageSource::Result CompilePool::reference(User user, const Problem& problem) {
+    const runtime::Clock::time_point since = runtime::Clock::now();
     std::unique_lock lock(callers_);
     const JobPtr job = enqueue_reference(user, problem, true);
     lock.unlock();
-    return wait(user, job);
+    return wait(user, job, since);
 }
 
 CompilePool::JobPtr CompilePool::enqueue_candidate(User user, const Problem& problem,
@@ -111,11 +113,12 @@ ImageSource::Result CompilePool::harness(User user) {
                               .arch = to_string(options_.arch),
                               .nvrtc = options_.nvrtc,
                               .options = runtime::compile_options(options_.arch)};
+    const runtime::Clock::time_point since = runtime::Clock::now();
     std::unique_lock lock(callers_);
     const JobPtr job = enqueue(
         user, key, {.source = std::string(harness_source), .constants = {}, .arch = options_.arch}, true);
     lock.unlock();
-    return wait(user, job);
+    return wait(user, job, since);
 }
 
 std::int64_t CompilePool::compiled(User user) const {
@@ -162,16 +165,16 @@ void CompilePool::hurry(const JobPtr& job) {
     queue_.push_front(job);
 }
 
-ImageSource::Result CompilePool::wait(User user, const JobPtr& job) {
-    const runtime::Clock::time_point start = runtime::Clock::now();
+/// What the user waits for others that ask or store is waiting for its image, too.
+ImageSource::Result CompilePool::wait(User user, const JobPtr& job, runtime::Clock::time_point since) {
     {
         std::unique_lock lock(mutex_);
         finished_.wait(lock, [&] { return job->state == State::done; });
     }
     const std::lock_guard lock(callers_);
-    used_[user].waited += runtime::Clock::now() - start;
     store_finished();
     hand_out(job);
+    used_[user].waited += runtime::Clock::now() - since;
     return job->result;
 }
 

@@ -1,8 +1,8 @@
 // Images from the cache, else from compile worker processes. Each thread of the pool owns one worker: hands
 // it one job at a time, kills it when the job takes too long, and starts another. Only callers' threads
-// touch the cache, one at a time. Where several GPUs are tuned side by side each has a share of one pool, so
-// that all compilers work for whoever needs them and no image is made twice; shares may be used by a thread
-// each.
+// touch the cache, one at a time. Who wants images has a share of a pool: where several GPUs are tuned side
+// by side all compilers work for whoever needs them, and no image is made twice. Shares may be used by a
+// thread each.
 #pragma once
 
 #include <chrono>
@@ -30,34 +30,20 @@ struct CompilePoolOptions {
     std::int64_t image_bytes = std::int64_t{256} << 20;  ///< held in memory, about
 };
 
-class CompilePool final : public ImageSource, public HarnessImages {
+class CompilePool final {
   public:
-    /// A pool as one of several users sees it.
+    /// What the pool's users ask.
     class Share;
 
     CompilePool(cache::Cache& cache, CompilePoolOptions options);
     CompilePool(const CompilePool&) = delete;
     CompilePool& operator=(const CompilePool&) = delete;
     /// Kills what is still compiling; stores what is finished.
-    ~CompilePool() override;
-
-    /// Room for a job that has not ended is counted as `expected_bytes`.
-    [[nodiscard]] bool has_room() const override;
-    void prefetch(const Problem& problem, const std::vector<Candidate>& candidates) override {
-        prefetch(own, problem, candidates);
-    }
-    [[nodiscard]] Result get(const Problem& problem, const Candidate& candidate) override {
-        return get(own, problem, candidate);
-    }
-    [[nodiscard]] std::int64_t compiled() const override { return compiled(own); }
-    [[nodiscard]] std::chrono::nanoseconds waited() const override { return waited(own); }
-
-    [[nodiscard]] Result reference(const Problem& problem) override { return reference(own, problem); }
-    [[nodiscard]] Result harness() override { return harness(own); }
+    ~CompilePool();
 
   private:
+    using Result = ImageSource::Result;
     using User = std::size_t;
-    static constexpr User own = 0;  ///< who uses the pool itself
     struct Used {
         std::int64_t compiled = 0;  ///< images that this user asked for first
         std::chrono::nanoseconds waited{};
@@ -66,7 +52,7 @@ class CompilePool final : public ImageSource, public HarnessImages {
     struct Job {
         runtime::CompileRequest request;
         cache::ImageKey key;
-        User user = own;
+        User user = 0;
         State state = State::queued;
         bool in_cache = false;  ///< its image can be had again
         bool handed_out = false;
@@ -76,6 +62,8 @@ class CompilePool final : public ImageSource, public HarnessImages {
     using JobPtr = std::shared_ptr<Job>;
 
     User add_user();
+    /// Room for a job that has not ended is counted as `expected_bytes`.
+    bool has_room() const;
     void prefetch(User user, const Problem& problem, const std::vector<Candidate>& candidates);
     Result get(User user, const Problem& problem, const Candidate& candidate);
     Result reference(User user, const Problem& problem);
@@ -93,7 +81,7 @@ class CompilePool final : public ImageSource, public HarnessImages {
     void forget_oldest();
     void start_threads();
 
-    Result wait(User user, const JobPtr& job);
+    Result wait(User user, const JobPtr& job, runtime::Clock::time_point since);
     void hurry(const JobPtr& job);
 
     void serve(runtime::CompilerProcess& compiler);
@@ -105,10 +93,10 @@ class CompilePool final : public ImageSource, public HarnessImages {
     CompilePoolOptions options_;
     runtime::UniqueFd stop_event_;
 
-    mutable std::mutex callers_;                     ///< of what only callers touch; locked before mutex_
-    std::unordered_map<std::string, JobPtr> jobs_;   ///< by image key
-    std::deque<std::string> handed_out_;             ///< names of jobs whose images were asked for, in order
-    std::vector<Used> used_ = std::vector<Used>(1);  ///< by user
+    mutable std::mutex callers_;                    ///< of what only callers touch; locked before mutex_
+    std::unordered_map<std::string, JobPtr> jobs_;  ///< by image key
+    std::deque<std::string> handed_out_;            ///< names of jobs whose images were asked for, in order
+    std::vector<Used> used_;                        ///< by user
 
     mutable std::mutex mutex_;
     std::condition_variable work_;

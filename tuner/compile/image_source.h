@@ -1,5 +1,5 @@
-// Where the tuner gets compiled kernels from, as interfaces: CompilePool answers both, tests bring their own.
-// Used by one thread.
+// Where the tuner gets compiled kernels from, as interfaces: a share of a CompilePool answers both, tests
+// bring their own. Used by one thread.
 #pragma once
 
 #include <chrono>
@@ -29,7 +29,7 @@ class ImageSource {
     /// Blocks until this one is there.
     [[nodiscard]] virtual Result get(const Problem& problem, const Candidate& candidate) = 0;
     [[nodiscard]] virtual std::int64_t compiled() const = 0;  ///< compiles so far, cache hits not counted
-    [[nodiscard]] virtual std::chrono::nanoseconds waited() const { return {}; }  ///< for images, by get()
+    [[nodiscard]] virtual std::chrono::nanoseconds waited() const { return {}; }  ///< in get()
 };
 
 /// Images of kernels that are no candidates; what the GPU measurer needs besides them.

@@ -15,18 +15,18 @@ CompilePoolOptions pool_for(DeviceInfo& device, CompilePoolOptions pool) {
 }
 
 GpuSession open_gpu(cache::Cache& cache, DeviceInfo device, const GpuMeasurerOptions& measuring,
-                    CompilePoolOptions pool) {
-    auto images = std::make_unique<CompilePool>(cache, pool_for(device, std::move(pool)));
-    auto measurer = std::make_unique<GpuMeasurer>(std::move(device), measuring);
-    measurer->use_images(*images);
-    return {std::move(images), std::move(measurer)};
+                    CompilePoolOptions options) {
+    auto pool = std::make_unique<CompilePool>(cache, pool_for(device, std::move(options)));
+    GpuSession session = open_gpu(*pool, std::move(device), measuring);
+    session.pool = std::move(pool);
+    return session;
 }
 
-SharedGpuSession open_gpu(CompilePool& pool, DeviceInfo device) {
+GpuSession open_gpu(CompilePool& pool, DeviceInfo device, const GpuMeasurerOptions& measuring) {
     auto images = std::make_unique<CompilePool::Share>(pool);
-    auto measurer = std::make_unique<GpuMeasurer>(std::move(device), GpuMeasurerOptions{});
+    auto measurer = std::make_unique<GpuMeasurer>(std::move(device), measuring);
     measurer->use_images(*images);
-    return {std::move(images), std::move(measurer)};
+    return {.pool = nullptr, .images = std::move(images), .measurer = std::move(measurer)};
 }
 
 }  // namespace hone::tuner

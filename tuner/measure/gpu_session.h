@@ -1,5 +1,5 @@
-// A GPU measurer together with the compile pool that makes kernels for it, or a share of one: what `hone
-// tune` opens. Used by one thread.
+// A GPU measurer together with its share of the compile pool that makes kernels for it: what `hone tune`
+// opens. Used by one thread.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,8 @@
 namespace hone::tuner {
 
 struct GpuSession {
-    std::unique_ptr<CompilePool> images;
+    std::unique_ptr<CompilePool> pool;  ///< nothing where it is another's
+    std::unique_ptr<CompilePool::Share> images;
     std::unique_ptr<GpuMeasurer> measurer;  ///< refers to `images`; dies first
 };
 
@@ -24,13 +25,9 @@ struct GpuSession {
 /// LibraryError (no NVRTC).
 [[nodiscard]] CompilePoolOptions pool_for(DeviceInfo& device, CompilePoolOptions pool = {});
 
-/// The same session where several GPUs of one kind have a pool together.
-struct SharedGpuSession {
-    std::unique_ptr<CompilePool::Share> images;
-    std::unique_ptr<GpuMeasurer> measurer;  ///< refers to `images`; dies first
-};
-
-/// With a pool that was made as pool_for() says; it outlives the session. The device's NVRTC is known.
-[[nodiscard]] SharedGpuSession open_gpu(CompilePool& pool, DeviceInfo device);
+/// With a pool that several GPUs of one kind have together, made as pool_for() says; it outlives the session.
+/// The device's NVRTC is known.
+[[nodiscard]] GpuSession open_gpu(CompilePool& pool, DeviceInfo device,
+                                  const GpuMeasurerOptions& measuring = {});
 
 }  // namespace hone::tuner
