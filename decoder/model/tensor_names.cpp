@@ -22,12 +22,14 @@ const std::vector<TensorNames>& entries() {
          .final_norm = "ln_f",
          .optional_prefix = "transformer.",
          .columns_first = true},
+        {.model_type = "gemma", .norms_less_one = true, .root_scale = true},
         {.model_type = "gemma2",
          .network_norm = "pre_feedforward_layernorm",
          .behind_attention = "post_attention_layernorm",
          .behind_network = "post_feedforward_layernorm",
          .norms_less_one = true,
          .root_scale = true},
+        {.model_type = "glm", .up = {"mlp.gate_up_proj"}},
         {.model_type = "llama"},
         {.model_type = "mistral"},
         {.model_type = "mixtral",
@@ -39,6 +41,8 @@ const std::vector<TensorNames>& entries() {
         {.model_type = "qwen2"},
         {.model_type = "qwen3"},
         {.model_type = "qwen3_moe", .router = "mlp.gate", .experts = "mlp.experts"},
+        {.model_type = "stablelm"},
+        {.model_type = "starcoder2", .up = {"mlp.c_fc"}, .down = "mlp.c_proj"},
     };
     return all;
 }

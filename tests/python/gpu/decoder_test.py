@@ -59,6 +59,10 @@ CONFIGS: Dict[str, Any] = {
     "mistral, a window": lambda: transformers.MistralConfig(**SIZES, sliding_window=64),
     "qwen2": lambda: transformers.Qwen2Config(**TIED),
     "qwen3": lambda: transformers.Qwen3Config(**SIZES, head_dim=64),
+    "gemma": lambda: transformers.GemmaConfig(**TIED, head_dim=32),
+    "glm": lambda: transformers.GlmConfig(**SIZES, head_dim=64, attention_bias=True, pad_token_id=0),
+    "starcoder2, a window": lambda: transformers.Starcoder2Config(**TIED, sliding_window=64),
+    "stablelm": lambda: transformers.StableLmConfig(**SIZES, use_qkv_bias=True),
     "gemma2": lambda: transformers.Gemma2Config(
         **TIED, head_dim=32, sliding_window=64, query_pre_attn_scalar=32
     ),
