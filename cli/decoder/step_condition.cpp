@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <unistd.h>
+#include <algorithm>
 
 namespace hone::cli {
 namespace {
@@ -18,6 +18,12 @@ std::string clocks_text(const StepCondition& condition) {
     return text;
 }
 
+/// This process has a context, and so is one of those that NVML lists; in a container under a number that it
+/// does not know.
+std::size_t other_processes(const runtime::NvmlDevice& nvml) {
+    return std::max<std::size_t>(nvml.foreign_processes({}).size(), 1) - 1;
+}
+
 }  // namespace
 
 StepCondition condition_of(decoder::RunningModel& model, int device, const decoder::StepSizes& sizes) {
@@ -28,7 +34,7 @@ StepCondition condition_of(decoder::RunningModel& model, int device, const decod
         condition.clocks = nvml->clocks();
         condition.max_sm_mhz = nvml->max_sm_mhz();
         condition.power_w = nvml->power_w();
-        condition.other_processes = nvml->foreign_processes({::getpid()}).size();
+        condition.other_processes = other_processes(*nvml);
     }
     for (decoder::StepKernel& kernel : model.forward().step_kernels(sizes)) {
         ++condition.kernels;

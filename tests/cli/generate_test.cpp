@@ -72,7 +72,19 @@ TEST_CASE("the times of a text say what they depend on") {
     CHECK(step["kernels"] == 8);
     REQUIRE(step["not_measured"].size() == 8);
     for (const nlohmann::json& kernel : step["not_measured"]) CHECK(kernel["origin"] == "fallback");
+    CHECK(step["other_processes"] == 0);
     CHECK_FALSE(model.generate({"-p", "Once", "-n", "5", "--json"}).json()["data"]["stats"].contains("step"));
+}
+
+TEST_CASE("of the processes that the GPU's monitor lists one is this one, under whatever number") {
+    Model model;
+    for (const auto& [script, others] :
+         {std::pair{"nvml:tenant=4242", 0}, std::pair{"nvml:tenant=4242; nvml:tenant=4243", 1}}) {
+        CAPTURE(script);
+        model.sandbox.use_fake_gpus(script);
+        const Ended ended = model.generate({"-p", "Once", "-n", "3", "--stats", "--json"});
+        CHECK(ended.json()["data"]["stats"]["step"]["other_processes"] == others);
+    }
 }
 
 TEST_CASE(
