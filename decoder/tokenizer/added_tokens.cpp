@@ -4,6 +4,7 @@
 
 #include "decoder/text/characters.h"
 #include "decoder/text/utf8.h"
+#include "decoder/tokenizer/pattern.h"
 
 namespace hone::decoder {
 namespace {
@@ -77,12 +78,17 @@ AddedTokens::Trie::Match AddedTokens::Trie::longest(std::string_view text, std::
 }
 
 AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Normalizer& normalizer) {
+    std::size_t given_bytes = 0;
+    std::size_t found_bytes = 0;
     for (AddedToken& token : tokens) {
         if (token.text.empty() || by_text_.contains(token.text)) continue;
         const std::size_t index = tokens_.size();
         by_text_.emplace(token.text, index);
         by_id_.emplace(token.id, index);
         token.found = token.normalized ? normalizer.apply(token.text) : token.text;
+        given_bytes += token.text.size();
+        found_bytes += token.found.size();
+        require_room(found_bytes, max_grown_bytes(given_bytes));
         tokens_.push_back(std::move(token));
     }
     // Control tokens go first: of two with the same normalized text the first counts.

@@ -46,7 +46,8 @@ Normalizer::Step Normalizer::step(const JsonPlace& json) {
     if (const std::optional<NormalForm> form = normal_form(type.text()))
         return [form](std::string_view text, std::size_t) { return normalized(text, *form); };
     if (type.text() == "Prepend") {
-        return [prefix = json.at("prepend").text()](std::string_view text, std::size_t) {
+        return [prefix = json.at("prepend").text()](std::string_view text, std::size_t max_bytes) {
+            require_room(prefix.size() + text.size(), max_bytes);
             return text.empty() ? std::string() : prefix + std::string(text);
         };
     }

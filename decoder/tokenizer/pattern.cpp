@@ -11,12 +11,6 @@
 namespace hone::decoder {
 namespace {
 
-void require_room(std::size_t bytes, std::size_t most) {
-    if (bytes > most)
-        throw DecoderError(
-            fmt::format("text grows above {} bytes by what parts of it are replaced with", most));
-}
-
 void find_text(std::string_view text, std::string_view wanted, std::vector<Span>& matches) {
     for (std::size_t at = text.find(wanted); at != std::string_view::npos;
          at = text.find(wanted, at + wanted.size()))
@@ -56,6 +50,11 @@ std::string Pattern::replaced(std::string_view text, std::string_view content, s
         copied = match.end;
     }
     return out.append(text.substr(copied));
+}
+
+void require_room(std::size_t bytes, std::size_t most) {
+    if (bytes > most)
+        throw DecoderError(fmt::format("text grows above {} bytes by what is put into it", most));
 }
 
 std::size_t max_grown_bytes(std::size_t bytes) { return std::max(std::size_t{16} << 20, 16 * bytes); }

@@ -14,6 +14,8 @@ namespace hone::decoder {
 
 /// Bytes that a text may grow to, however many replacements a file asks for.
 [[nodiscard]] std::size_t max_grown_bytes(std::size_t bytes);
+/// Throws DecoderError where they are more than `most`.
+void require_room(std::size_t bytes, std::size_t most);
 
 class Pattern {
   public:

@@ -7,10 +7,14 @@
 namespace hone::decoder {
 namespace {
 
+/// Tokens of a template, which each text gets.
+constexpr std::size_t max_template_ids = 1024;
+
 /// {"id": "<s>"} is a name of the table "special_tokens", which has the ids.
 std::vector<int> special_ids(const JsonPlace& part, const JsonPlace& table) {
     const JsonPlace ids = table.at(part.at("id").text()).at("ids");
     std::vector<int> out;
+    if (ids.array_size() > max_template_ids) ids.refuse("a template has up to 1024 tokens");
     for (std::size_t i = 0; i < ids.array_size(); ++i)
         out.push_back(static_cast<int>(ids.at(i).integer(0, max_vocabulary - 1)));
     return out;
@@ -26,6 +30,7 @@ PostProcessor read_template(const JsonPlace& json) {
             const std::vector<int> ids = special_ids(*special, json.at("special_tokens"));
             std::vector<int>& side = behind ? out.behind : out.before;
             side.insert(side.end(), ids.begin(), ids.end());
+            if (side.size() > max_template_ids) single.refuse("a template has up to 1024 tokens");
             continue;
         }
         const JsonPlace id = part.at("Sequence").at("id");

@@ -2,6 +2,7 @@
 #include "decoder/tokenizer/tokenizer_json.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <string>
 #include <vector>
@@ -162,4 +163,34 @@ TEST_CASE("text that grows without end is refused") {
     const Tokenizer tokenizer = tokenizer_of(changed("/normalizer", steps));
     CHECK(tokenizer.encode("b") == Ids{1});
     CHECK_THROWS_WITH(static_cast<void>(tokenizer.encode("a")), doctest::Contains("text grows above"));
+}
+
+TEST_CASE("what is put in front of texts, and what becomes of added tokens, has an end, too") {
+    nlohmann::json prepend{{"type", "Prepend"}, {"prepend", std::string(std::size_t{1} << 20, 'a')}};
+    nlohmann::json json = small_tokenizer();
+    json["normalizer"] = {{"type", "Sequence"}, {"normalizers", nlohmann::json(20, prepend)}};
+    CHECK_THROWS_WITH(static_cast<void>(tokenizer_of(json).encode("a")),
+                      doctest::Contains("text grows above"));
+
+    json = small_tokenizer();
+    json["normalizer"] = {
+        {"type", "Replace"}, {"pattern", {{"String", "+"}}}, {"content", std::string(100'000, 'a')}};
+    for (int i = 0; i < 300; ++i)
+        json["added_tokens"].push_back({{"id", 1000 + i}, {"content", fmt::format("+{}", i)}});
+    CHECK(refusal_of(json).find("text grows above") != std::string::npos);
+}
+
+TEST_CASE("a template of more tokens than any model's is refused before it is read") {
+    const auto with = [](int parts, int ids) {
+        nlohmann::json single(static_cast<std::size_t>(parts), {{"SpecialToken", {{"id", "x"}}}});
+        single.push_back({{"Sequence", {{"id", "A"}}}});
+        nlohmann::json json = small_tokenizer();
+        json["post_processor"] = {{"type", "TemplateProcessing"},
+                                  {"single", single},
+                                  {"special_tokens", {{"x", {{"ids", std::vector<int>(ids, 1)}}}}}};
+        return json;
+    };
+    CHECK(tokenizer_of(with(3, 2)).encode("ab") == Ids{1, 1, 1, 1, 1, 1, 3});
+    CHECK(refusal_of(with(100'000, 1000)).find("a template has up to 1024 tokens") != std::string::npos);
+    CHECK(refusal_of(with(1, 2000)).find("a template has up to 1024 tokens") != std::string::npos);
 }
