@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "models/model_document.h"
+#include "models/rotation.h"
 #include "runtime/system/input_error.h"
 #include "tests/support/scratch.h"
 
@@ -124,6 +125,21 @@ TEST_CASE("what a file says of quantized weights is kept, wherever it says it") 
     CHECK(error_of(
               replaced(llama, "{", R"({"quantization_config": {"quant_method": "hone", "dtype": "fp32"}, )"))
               .find("dtype is \"fp32\"; allowed: fp16 and bf16") != std::string::npos);
+}
+
+TEST_CASE("a scaling of rotations that is no object is refused, null is none") {
+    const auto rotation_of = [](const std::string& value) {
+        return rotation_numbers(ModelDocument::from_json(
+            replaced(llama, "\"rope_scaling\": null", "\"rope_scaling\": " + value), "config.json"));
+    };
+    CHECK(rotation_of("null").scaling.kind == RopeScaling::Kind::none);
+    CHECK(rotation_of(R"({"rope_type": "default"})").scaling.kind == RopeScaling::Kind::none);
+    CHECK(rotation_of(R"({"type": "linear", "factor": 2})").scaling.kind == RopeScaling::Kind::linear);
+    for (const char* value : {"\"linear\"", "2.0", "4", "true", "[2.0]"}) {
+        CAPTURE(value);
+        CHECK_THROWS_WITH(static_cast<void>(rotation_of(value)),
+                          "config.json:4: rope_scaling: not understood; allowed is an object, or null");
+    }
 }
 
 TEST_CASE("a config.json has the files that older checkpoints have beside it") {
