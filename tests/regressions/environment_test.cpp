@@ -11,7 +11,8 @@ namespace fs = std::filesystem;
 TEST_CASE("every variable is read by secure_getenv") {
     const std::regex plain(R"((^|[^_a-z])getenv\s*\()");
     int files = 0;
-    for (const char* layer : {"kernel_templates", "cache", "runtime", "checkpoints", "tuner"}) {
+    for (const char* layer :
+         {"kernel_templates", "cache", "runtime", "checkpoints", "models", "tuner", "decoder", "cli"}) {
         for (const auto& entry : fs::recursive_directory_iterator(fs::path(HONE_SOURCE_DIR) / layer)) {
             const std::string extension = entry.path().extension().string();
             if (extension != ".cpp" && extension != ".h") continue;
