@@ -5,9 +5,8 @@
 #include <algorithm>
 
 #include "checkpoints/error.h"
+#include "checkpoints/pack/coded_methods.h"
 #include "checkpoints/pack/linear_layers.h"
-#include "checkpoints/pack/weight_format.h"
-#include "checkpoints/read/fp8.h"
 
 namespace hone::checkpoints {
 namespace {
@@ -27,25 +26,15 @@ void refuse_choices(const QuantizeRequest& request, const QuantizationConfig& co
         given, config.place(), shown(config.method())));
 }
 
-/// nullptr where the method is none of theirs.
-std::unique_ptr<LayerSource> other_tools_layers(const Checkpoint& checkpoint,
-                                                const QuantizationConfig& config,
-                                                const QuantizeRequest& request) {
-    const std::string& method = config.method();
-    if (method == "gptq" || method == "awq") return grouped_layers(checkpoint, config, request);
-    if (is_fp8_method(method)) return fp8_layers(checkpoint, config, request);
-    return nullptr;
-}
-
 std::unique_ptr<LayerSource> source_of(const Checkpoint& checkpoint, const QuantizeRequest& request) {
     const std::optional<QuantizationConfig> config = QuantizationConfig::read(checkpoint.folder());
     if (!config) return number_layers(checkpoint, request);
     refuse_choices(request, *config);
-    if (config->method() == "hone")
-        config->refuse("quant_method", "a checkpoint that Hone has not packed yet");
-    if (auto source = other_tools_layers(checkpoint, *config, request)) return source;
-    config->refuse("quant_method",
-                   "gptq, awq, fp8, compressed-tensors, modelopt, or weights of 16 or 32 bits");
+    const CodedMethod& method = coded_method(*config);
+    if (method.is_packed)
+        config->refuse("quant_method", "a checkpoint that Hone has not packed yet: " +
+                                           coded_method_names(false) + ", or weights of 16 or 32 bits");
+    return method.layers(checkpoint, *config, request);
 }
 
 void check_shapes(const LayerSource& source) {
@@ -94,11 +83,10 @@ std::unique_ptr<LayerSource> layer_source(const Checkpoint& checkpoint, const Qu
 
 std::unique_ptr<LayerSource> coded_layers(const Checkpoint& checkpoint, const QuantizationConfig& config,
                                           const std::optional<QuantizeRequest>& wanted) {
-    const WeightFormat format = weight_format(config);  // refuses methods that are not known
-    const QuantizeRequest request{.format = wanted ? wanted->format : *format.format};
-    std::unique_ptr<LayerSource> source = config.method() == "hone"
-                                              ? packed_layers(checkpoint, config)
-                                              : other_tools_layers(checkpoint, config, request);
+    const CodedMethod& method = coded_method(config);
+    const WeightFormat format = method.format(config);
+    std::unique_ptr<LayerSource> source =
+        method.layers(checkpoint, config, {.format = wanted ? wanted->format : *format.format});
     check_shapes(*source);
     if (wanted) require_wanted(*wanted, *source, config);
     return source;

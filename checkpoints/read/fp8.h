@@ -7,18 +7,12 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "checkpoints/read/checkpoint.h"
 #include "checkpoints/read/quantization_config.h"
 
 namespace hone::checkpoints {
-
-/// The methods of which one is an FP8 checkpoint's.
-[[nodiscard]] inline bool is_fp8_method(std::string_view method) {
-    return method == "fp8" || method == "compressed-tensors" || method == "modelopt";
-}
 
 enum class Fp8Scales : std::uint8_t { tensor, row, block };
 

@@ -184,7 +184,7 @@ TEST_CASE("a model whose file says how it is quantized is tuned so, unless somet
                                "config.json: quantization_config");
     CHECK_THROWS_WITH_AS(static_cast<void>(operators(model, {})),
                          doctest::Contains("quant_method is \"bitsandbytes\"; allowed: gptq, awq, fp8, "
-                                           "compressed-tensors, modelopt and hone; --format w4a16, w8a16"),
+                                           "compressed-tensors, modelopt, hone; --format w4a16, w8a16"),
                          ConfigError);
     CHECK(by_role(operators(model, {.tokens = {}, .dtype = {}, .weights = checkpoints::WeightFormat{}}),
                   projection)
