@@ -385,7 +385,7 @@ Runner declare_generate(const Arguments& app) {
     options->kv_cache.declare(app);
     app.add_option("--context", options->context, "Tokens of a text, prompt included (default: as asked for)")
         .range(2, 1 << 30);
-    app.add_option("--gpu", options->device, "Number of the GPU (default: 0)").range(0, 1023);
+    declare_gpu(app, options->device);
     app.add_option("--sequences", options->sequences, "Texts that are generated side by side (default: 1)")
         .range(1, 256);
     app.add_option("--prompt-ids", options->prompt_ids,

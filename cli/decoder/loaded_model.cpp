@@ -15,6 +15,10 @@ void declare_folder(const Arguments& app, std::string& folder) {
         .type_name("");
 }
 
+void declare_gpu(const Arguments& app, int& device) {
+    app.add_option("--gpu", device, "Number of the GPU (default: 0)").range(0, 1023);
+}
+
 std::unique_ptr<decoder::RunningModel> loaded_model(decoder::ModelOptions options, const Console& console) {
     ProgressDisplay display(console, {.problems = "MB", .candidates = "GB", .are_alike = true});
     options.on_weights = [&](std::int64_t done, std::int64_t all) {

@@ -12,6 +12,8 @@ namespace hone::cli {
 
 /// The argument FOLDER, which says what a command runs.
 void declare_folder(const Arguments& app, std::string& folder);
+/// The option --gpu, which says where.
+void declare_gpu(const Arguments& app, int& device);
 
 /// Throws as RunningModel does.
 [[nodiscard]] std::unique_ptr<decoder::RunningModel> loaded_model(decoder::ModelOptions options,

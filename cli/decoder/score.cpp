@@ -63,7 +63,7 @@ Runner declare_score(const Arguments& app) {
     app.add_option("--window", options->window,
                    "Tokens that are read together, each window on its own (default: the context)")
         .range(2, 1 << 20);
-    app.add_option("--gpu", options->device, "Number of the GPU (default: 0)").range(0, 1023);
+    declare_gpu(app, options->device);
     return [options](const Console& console) { return run(*options, console); };
 }
 

@@ -118,7 +118,7 @@ Runner declare_serve(const Arguments& app) {
     app.add_option("--name", options->name, "What clients call the model (default: the folder's name)");
     options->format.declare(app);
     options->kv_cache.declare(app);
-    app.add_option("--gpu", options->device, "Number of the GPU (default: 0)").range(0, 1023);
+    declare_gpu(app, options->device);
     app.add_option("--max-sequences", options->sequences, "Texts that are computed together (default: 64)")
         .range(1, 256);
     app.add_option("--context", options->context,

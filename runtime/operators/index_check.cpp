@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <exception>
+#include <utility>
 #include <vector>
 
 #include "runtime/cuda/memory.h"
@@ -190,6 +191,15 @@ Status on_the_host(const DeviceSession& session, CUstream stream, Check&& check_
     }
 }
 
+/// Of a call that has passed all other checks and has something to do.
+template <class Check>
+Status after_the_rest(const PreparedOperator& kernels, CUstream stream, const Call& call, std::int64_t count,
+                      Check&& check_read) noexcept {
+    const Status wrong = kernels.check(call, {count});
+    if (wrong != Status::ok || count == 0) return wrong;
+    return on_the_host(kernels.session(), stream, std::forward<Check>(check_read));
+}
+
 }  // namespace
 
 Status check_indices(const DeviceSession& session, CUstream stream, const Attention& attention,
@@ -206,26 +216,20 @@ Status check_indices(const DeviceSession& session, CUstream stream, const RopeKv
 
 Status check_indices(const PreparedOperator& kernels, CUstream stream, const Call& call,
                      const ExpertLinear& layer, const ExpertLinearArgs& args, std::int64_t tokens) noexcept {
-    const Status wrong = kernels.check(call, {tokens});
-    if (wrong != Status::ok || tokens == 0) return wrong;
-    return on_the_host(kernels.session(), stream,
-                       [&](const Driver& driver) { return check_routing(driver, layer, args, tokens); });
+    return after_the_rest(kernels, stream, call, tokens,
+                          [&](const Driver& driver) { return check_routing(driver, layer, args, tokens); });
 }
 
 Status check_indices(const PreparedOperator& kernels, CUstream stream, const Call& call,
                      const QuantizedExpertLinear& layer, const QuantizedExpertLinearArgs& args,
                      std::int64_t tokens) noexcept {
-    const Status wrong = kernels.check(call, {tokens});
-    if (wrong != Status::ok || tokens == 0) return wrong;
-    return on_the_host(kernels.session(), stream,
-                       [&](const Driver& driver) { return check_routing(driver, layer, args, tokens); });
+    return after_the_rest(kernels, stream, call, tokens,
+                          [&](const Driver& driver) { return check_routing(driver, layer, args, tokens); });
 }
 
 Status check_rows(const PreparedOperator& kernels, CUstream stream, const Call& call, std::int64_t count,
                   std::span<const RowIds> tensors) noexcept {
-    const Status wrong = kernels.check(call, {count});
-    if (wrong != Status::ok || count == 0) return wrong;
-    return on_the_host(kernels.session(), stream, [&](const Driver& driver) {
+    return after_the_rest(kernels, stream, call, count, [&](const Driver& driver) {
         const bool right =
             std::ranges::all_of(tensors, [&](const RowIds& ids) { return have_rows(driver, ids, count); });
         return right ? Status::ok : Status::bad_indices;
