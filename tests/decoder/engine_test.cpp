@@ -177,8 +177,8 @@ TEST_CASE("what does not go is refused by its name") {
     CHECK(refusal(options).find("sequences is 257") == 0);
     options = small_options();
     options.made_up->architecture = "gemma3_text";
-    CHECK(refusal(options).find(
-              "small: model_type gemma3_text is not run yet; those that are: gpt2, gemma, gemma2, glm, llama") == 0);
+    CHECK(refusal(options).find("small: model_type gemma3_text is not run yet; those that are: gpt2, gemma, "
+                                "gemma2, glm, llama") == 0);
     options = small_options();
     options.made_up->experts = 8;
     CHECK(refusal(options) == "small: not run yet: a mixture of experts");
