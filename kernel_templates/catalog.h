@@ -3,6 +3,7 @@
 // .cuh files.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string_view>
 
@@ -18,6 +19,9 @@ struct EmbeddedSource {
     /// tunables, constraints, predictions and fallbacks stand in other files. Two builds with the same hash
     /// launch the same kernel. Empty for .cuh.
     std::string_view hash;
+    /// For a .cu: bytes of itself and all headers it includes, without comments. Templates with more of them
+    /// take longer to compile.
+    std::size_t device_bytes = 0;
 };
 
 [[nodiscard]] std::span<const Family* const> families();

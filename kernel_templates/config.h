@@ -34,6 +34,8 @@ struct Tunable {
     /// Not empty: another tunable of the variant that decides what this one's values mean. Measurements speak
     /// of each value beside each of the other's (calibration.h).
     std::string_view read_with;
+    /// No device code reads it, only the plan: all values are launched from the image of the first.
+    bool of_launch_alone = false;
 };
 
 struct Config {

@@ -60,10 +60,12 @@ std::optional<Config> parse_config(const Variant& variant, std::string_view text
 Candidate image_candidate(const Candidate& candidate, Arch arch) {
     constexpr int first_with_programmatic_launches = 9;
     Candidate made = candidate;
-    if (arch.major < first_with_programmatic_launches) return made;
     for (std::size_t i = 0; i < candidate.variant->tunables.size(); ++i) {
-        const std::int64_t image = candidate.variant->tunables[i].image_of_plain_launch;
-        if (image != 0 && made.config[i] == 0) made.config[i] = image;
+        const Tunable& tunable = candidate.variant->tunables[i];
+        if (tunable.of_launch_alone) made.config[i] = tunable.values.items.front();
+        const bool plain = tunable.image_of_plain_launch != 0 && made.config[i] == 0;
+        if (plain && arch.major >= first_with_programmatic_launches)
+            made.config[i] = tunable.image_of_plain_launch;
     }
     return made;
 }

@@ -5,7 +5,7 @@
 // - `embed bundles OUTPUT FILE...` writes the packaged tuning results.
 // - `embed closure ROOT FILE.cu` prints the files that the hash of a template covers, one a line.
 //
-// Not part of any library. The hash of a template is defined at `template_hash` below and in
+// Not part of any library. The hash of a template is defined at `facts_of` below and in
 // docs/cache-format.md.
 #include <algorithm>
 #include <filesystem>
@@ -46,12 +46,13 @@ class HashedText {
         for (const std::string& include : quoted_includes(source)) {
             if (include != generated_header) add_device(include, file);
         }
-        append(file, source);
+        device_bytes_ += append(file, source);
         add_host(plan_of(file));
     }
 
     [[nodiscard]] std::string hash() const { return sha256_hex(text_).substr(0, 32); }
     [[nodiscard]] const std::vector<fs::path>& files() const { return files_; }
+    [[nodiscard]] std::size_t device_bytes() const { return device_bytes_; }
 
   private:
     /// <variant>_plan.cpp beside <variant>.cu, or .cuh where families share it; plan.cpp beside kernel.cu
@@ -84,22 +85,28 @@ class HashedText {
         append(file, source);
     }
 
-    void append(const fs::path& file, std::string_view source) {
-        text_ += file.generic_string() + '\n' + normalized(source) + '\n';
+    /// Returns the bytes of the normalized text.
+    std::size_t append(const fs::path& file, std::string_view source) {
+        const std::string text = normalized(source);
+        text_ += file.generic_string() + '\n' + text + '\n';
         files_.push_back(file);
+        return text.size();
     }
 
     const fs::path& root_;
     std::set<fs::path> seen_;
     std::vector<fs::path> files_;
     std::string text_;
+    std::size_t device_bytes_ = 0;
 };
 
-/// SHA-256, first 32 hex digits, over HashedText.
-std::string template_hash(const fs::path& root, const fs::path& file) {
+/// The members of an EmbeddedSource behind its text: the hash is SHA-256, first 32 hex digits, over
+/// HashedText.
+std::string facts_of(const fs::path& root, const fs::path& file) {
+    if (file.extension() != ".cu") return "\"\"";
     HashedText text(root);
     text.add_device(file, file);
-    return text.hash();
+    return '"' + text.hash() + "\", " + std::to_string(text.device_bytes());
 }
 
 std::string catalogue(const fs::path& root, std::span<const fs::path> files) {
@@ -115,10 +122,9 @@ std::string catalogue(const fs::path& root, std::span<const fs::path> files) {
             families << "    &" << symbol << ",\n";
             ++family_count;
         } else {
-            const std::string hash = file.extension() == ".cu" ? template_hash(root, file) : "";
             sources << "    {" << as_literal(file.generic_string()) << ",\n    std::string_view("
-                    << as_literal(read_text(root / file)) << ", " << fs::file_size(root / file)
-                    << "),\n    \"" << hash << "\"},\n";
+                    << as_literal(read_text(root / file)) << ", " << fs::file_size(root / file) << "),\n    "
+                    << facts_of(root, file) << "},\n";
             ++source_count;
         }
     }

@@ -73,7 +73,7 @@ template <class Values>
 consteval TunableOf<Values> make_tunable(std::int64_t Values::*member, std::string_view name,
                                          std::string_view meaning, std::initializer_list<std::int64_t> values,
                                          std::int64_t image_of_plain_launch = 0) {
-    return {member, {name, meaning, values, image_of_plain_launch, {}}};
+    return {member, {name, meaning, values, image_of_plain_launch, {}, false}};
 }
 
 /// One row of the table: the member, its meaning in words, and all its values.
@@ -86,6 +86,13 @@ template <auto member>
 template <auto other, class Values>
 [[nodiscard]] consteval TunableOf<Values> read_with(TunableOf<Values> row) {
     row.tunable.read_with = member_name<other>();
+    return row;
+}
+
+/// The row, of a tunable that no device code reads: its values share an image.
+template <class Values>
+[[nodiscard]] consteval TunableOf<Values> of_launch_alone(TunableOf<Values> row) {
+    row.tunable.of_launch_alone = true;
     return row;
 }
 

@@ -2,11 +2,41 @@
 
 #include <doctest/doctest.h>
 
+#include <cctype>
 #include <set>
+#include <string>
+#include <string_view>
 
 #include "kernel_templates/source.h"
 
 using namespace hone;
+
+namespace {
+
+/// The text of a template and of all headers that it includes.
+std::string device_text(std::string_view path, std::set<std::string_view>& seen) {
+    const EmbeddedSource* source = find_source(path);
+    if (source == nullptr || !seen.insert(source->path).second) return {};
+    std::string text(source->text);
+    constexpr std::string_view include = "#include \"";
+    for (auto at = source->text.find(include); at != std::string_view::npos;
+         at = source->text.find(include, at + 1)) {
+        const auto begin = at + include.size();
+        text += device_text(source->text.substr(begin, source->text.find('"', begin) - begin), seen);
+    }
+    return text;
+}
+
+bool reads(const std::string& text, std::string_view tunable) {
+    const std::string word = "::" + std::string(tunable);
+    for (auto at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
+        const char next = text[at + word.size()];
+        if (std::isalnum(static_cast<unsigned char>(next)) == 0 && next != '_') return true;
+    }
+    return false;
+}
+
+}  // namespace
 
 TEST_CASE("every family is complete") {
     REQUIRE_FALSE(families().empty());
@@ -53,6 +83,7 @@ TEST_CASE("every variant is complete, embedded, and explains its tunables and co
             CHECK(find_variant(*family, variant->name) == variant);
             REQUIRE(find_source(variant->source) != nullptr);
             CHECK(template_hash(*variant).size() == 32);
+            CHECK(find_source(variant->source)->device_bytes > 1000);
             CHECK(variant->tunables.size() <= max_tunables);
             CHECK_FALSE(variant->summary.empty());
             for (const Tunable& tunable : variant->tunables) {
@@ -68,6 +99,33 @@ TEST_CASE("every variant is complete, embedded, and explains its tunables and co
     }
 }
 
+TEST_CASE(
+    "a tunable is of the launch alone where no device code reads it, and then only one value has an image") {
+    std::set<std::string_view> of_launch_alone;
+    for (const Family* family : families()) {
+        for (const Variant* variant : family->variants) {
+            std::set<std::string_view> seen;
+            const std::string text = device_text(variant->source, seen);
+            for (std::size_t i = 0; i < variant->tunables.size(); ++i) {
+                const Tunable& tunable = variant->tunables[i];
+                INFO(family->name << " " << variant->name << " " << tunable.name);
+                if (tunable.values.count == 1) continue;
+                CHECK(tunable.of_launch_alone != reads(text, tunable.name));
+                if (!tunable.of_launch_alone) continue;
+                of_launch_alone.insert(tunable.name);
+                Candidate first{variant, {}};
+                for (std::size_t j = 0; j < variant->tunables.size(); ++j)
+                    first.config[j] = variant->tunables[j].values.items[0];
+                Candidate last = first;
+                last.config[i] = tunable.values.span().back();
+                for (const Arch arch : supported_archs())
+                    CHECK(image_candidate(last, arch) == image_candidate(first, arch));
+            }
+        }
+    }
+    CHECK(of_launch_alone == std::set<std::string_view>{"neighbours", "residents", "section_mib", "tiles"});
+}
+
 TEST_CASE("the generated constants carry static fields and tunables, and no dynamic field") {
     const Problem problem = *parse_problem("rmsnorm dtype=bf16 output=fp8 hidden=4096 rows=77");
     const Candidate candidate =
@@ -78,7 +136,8 @@ TEST_CASE("the generated constants carry static fields and tunables, and no dyna
     CHECK(text.find("long long output = 2;") != std::string::npos);
     CHECK(text.find("long long threads = 512;") != std::string::npos);
     CHECK(text.find("long long rows =") == std::string::npos);
-    CHECK(text.find("    long long rows;\n") != std::string::npos);  // a member of the struct that kernels take
+    CHECK(text.find("    long long rows;\n") !=
+          std::string::npos);  // a member of the struct that kernels take
     CHECK(text.find("77") == std::string::npos);
 }
 

@@ -17,8 +17,8 @@ constexpr auto tunables = tunables_of({
     tunable<&WgmmaConfig::query_stages>("tiles whose queries stand in shared memory", {1, 2}),
     tunable<&WgmmaConfig::blocks_per_sm>("resident blocks a multiprocessor", {1, 2, 3}),
     tunable<&WgmmaConfig::query_in_registers>("1: queries are the left operand from registers", {0, 1}),
-    tunable<&WgmmaConfig::section_mib>(
-        "of level 2 for the keys and values of heads that are worked on together", {4, 8, 24}),
+    of_launch_alone(tunable<&WgmmaConfig::section_mib>(
+        "of level 2 for the keys and values of heads that are worked on together", {4, 8, 24})),
     tunable<&WgmmaConfig::dynamic>("1: blocks draw their tiles; 0: each has its own", {0, 1}),
     tunable<&WgmmaConfig::softmax_first>(
         "1: all exponentials stand before the wait for the product beside them; 0: most", {0, 1}),

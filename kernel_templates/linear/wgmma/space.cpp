@@ -7,9 +7,10 @@ namespace hone::linear {
 namespace {
 
 constexpr auto tunables = tunables_of(
-    gemm::tunables, {tunable<&WgmmaConfig::neighbours>("blocks that stand side by side, on neighbouring "
+    gemm::tunables,
+    {of_launch_alone(tunable<&WgmmaConfig::neighbours>("blocks that stand side by side, on neighbouring "
                                                        "multiprocessors, and take neighbouring tiles",
-                                                       {1, 2})});
+                                                       {1, 2}))});
 
 constexpr auto elements = std::to_array<Constraint>({
     rule("tensor cores multiply fp16 and bf16",

@@ -18,7 +18,7 @@ constexpr auto tunables = tunables_of({
     tunable<&WalkConfig::unroll>("units of 128 columns that a warp keeps in flight", {1, 2, 4}),
     tunable<&WalkConfig::ahead>("turns of units asked of level 2 before x is waited for", {0, 1, 2}),
     tunable<&WalkConfig::blocks_per_sm>("that a multiprocessor has room for", {1, 2}),
-    tunable<&WalkConfig::residents>("that a multiprocessor takes", {1, 2}),
+    of_launch_alone(tunable<&WalkConfig::residents>("that a multiprocessor takes", {1, 2})),
     programmatic_launch<&WalkConfig::programmatic>(),
 });
 
