@@ -33,6 +33,16 @@ using State = CompileJob::State;
 
 bool is_waiting(const CompileCrew::JobPtr& job) { return job->state == State::waiting; }
 
+/// The longest that nobody has begun, the first of equals; nullptr: there is none.
+template <class Jobs>
+CompileCrew::JobPtr longest_waiting(const Jobs& jobs) {
+    CompileCrew::JobPtr longest;
+    for (const CompileCrew::JobPtr& job : jobs) {
+        if (is_waiting(job) && (longest == nullptr || job->size > longest->size)) longest = job;
+    }
+    return longest;
+}
+
 }  // namespace
 
 CompileCrew::CompileCrew(std::shared_ptr<const Nvrtc> nvrtc, CompilerProcessOptions processes, int most)
@@ -55,8 +65,9 @@ CompileCrew::JobPtr CompileCrew::add(const std::string& name, CompileRequest req
     const std::lock_guard lock(mutex_);
     JobPtr& job = jobs_[name];
     if (job == nullptr) {
+        const std::size_t size = source_size(request);
         job = std::make_shared<CompileJob>(
-            CompileJob{.request = std::move(request), .image = {}, .error = nullptr});
+            CompileJob{.request = std::move(request), .size = size, .image = {}, .error = nullptr});
         queue_.push_back(job);
         work_.notify_one();
     }
@@ -67,9 +78,9 @@ void CompileCrew::finish(std::span<const JobPtr> jobs) {
     Lock lock(mutex_);
     start_threads();
     while (true) {
-        const auto waiting = std::ranges::find_if(jobs, is_waiting);
-        if (waiting != jobs.end() && !compiling_here_) {
-            compile_here(**waiting, lock);
+        const JobPtr waiting = compiling_here_ ? nullptr : longest_waiting(jobs);
+        if (waiting != nullptr) {
+            compile_here(*waiting, lock);
         } else if (std::ranges::all_of(jobs, [](const JobPtr& job) { return job->state == State::done; })) {
             return;
         } else {
@@ -126,8 +137,7 @@ CompileCrew::JobPtr CompileCrew::next_job(Lock& lock) {
         if (!queue_.empty()) break;
         work_.wait(lock);
     }
-    JobPtr job = std::move(queue_.front());
-    queue_.pop_front();
+    JobPtr job = longest_waiting(queue_);
     job->state = State::running;
     ++busy_threads_;
     return job;

@@ -1,7 +1,8 @@
 // The compilers of prepare() calls that are under way: one in this process, which is at hand at once, and as
 // many in processes of their own as cores and memory allow. It lives as long as such a call needs it, and its
-// processes with it. What goes wrong with a process costs time: the image is compiled in this one, and no
-// further process is started. Thread-safe.
+// processes with it. The longest compiles are begun first, so that no compiler is left with one at the end
+// while the others have nothing to do. What goes wrong with a process costs time: the image is compiled in
+// this one, and no further process is started. Thread-safe.
 #pragma once
 
 #include <condition_variable>
@@ -24,6 +25,7 @@ namespace hone::runtime {
 struct CompileJob {
     enum class State : std::uint8_t { waiting, running, done };
     CompileRequest request;
+    std::size_t size = 0;  ///< of what is compiled: more of it takes longer
     State state = State::waiting;
     CompiledImage image;
     std::exception_ptr error;  ///< NvrtcError, std::bad_alloc; nullptr: there is an image

@@ -58,6 +58,16 @@ class CrewUnderTest {
         for (std::string line; std::getline(log, line);) processes.push_back(std::stoi(line));
         return processes;
     }
+    /// Its source, in the order in which they began.
+    [[nodiscard]] std::vector<std::string> sources() const {
+        std::vector<std::string> found;
+        std::ifstream log(scratch_.path("log"));
+        std::string process;
+        for (std::string rest; log >> process >> found.emplace_back() && std::getline(log, rest);) {
+        }
+        found.pop_back();
+        return found;
+    }
     [[nodiscard]] std::set<pid_t> processes() const {
         const std::vector<pid_t> all = compiles();
         return {all.begin(), all.end()};
@@ -125,6 +135,34 @@ TEST_CASE("one image is compiled here, and starts no process") {
     crew->finish(crew.jobs(1));
     CHECK(crew.compiles() == std::vector{getpid()});
     CHECK_FALSE(has_children());
+}
+
+TEST_CASE("the longest compiles are begun first, here and in processes, and equals as they were asked for") {
+    for (const char* program : {"", "/proc/self/exe"}) {
+        CAPTURE(program);
+        CrewUnderTest crew("", program, "13.0", 2);
+        std::vector<CompileCrew::JobPtr> jobs;
+        const auto add = [&](const char* source, int number) {
+            jobs.push_back(
+                crew->add(std::to_string(number), {.source = source, .constants = "", .arch = {9, 0, true}}));
+        };
+        add("embedding/reference.cu", 0);
+        add("linear/gemv.cu", 1);
+        add("attention_prefill/wgmma/kernel.cu", 2);
+        add("attention_decode/ring/kernel.cu", 3);
+        CHECK(jobs[2]->size > jobs[3]->size);
+        CHECK(jobs[3]->size > jobs[1]->size);
+        CHECK(jobs[1]->size > jobs[0]->size);
+        crew->finish(jobs);
+        CHECK(all_images(jobs));
+        const std::vector<std::string> sources = crew.sources();
+        REQUIRE(sources.size() == 4);
+        CHECK(sources[0] == "attention_prefill/wgmma/kernel.cu");
+        if (*program == 0) {
+            CHECK(sources[1] == "attention_decode/ring/kernel.cu");
+            CHECK(sources[2] == "linear/gemv.cu");
+        }
+    }
 }
 
 TEST_CASE("there are no more compilers than allowed, and a second request finds what is known") {
