@@ -7,6 +7,7 @@
 
 #include "cache/ties.h"
 #include "runtime/dispatch/bucket_grid.h"
+#include "runtime/dispatch/shared_images.h"
 
 namespace hone::runtime {
 namespace {
@@ -78,13 +79,13 @@ BucketReport describe_choice(const Problem& first, const Problem& last, const Ch
     return report;
 }
 
-Explanation explain(const Problem& problem, const Problem& largest, const Facts& facts) {
+Explanation explain(const Problem& problem, const Problem& largest, const Facts& facts, const Sizes& least) {
     check_inside(problem, largest);
-    const BucketGrid grid(largest);
+    const BucketGrid grid(largest, least);
     const std::size_t cell = grid.find(sizes_of(problem));
     const Problem edge = grid.last(cell);
     Knowledge knowledge = facts.winners->find(edge);
-    const std::optional<Choice> choice = choose(edge, knowledge.winners, *facts.traits);
+    const std::optional<Choice> choice = choose_cells(grid, knowledge.winners, *facts.traits)[cell];
     if (!choice)
         throw std::invalid_argument(
             fmt::format("no kernel for {} on {}", to_string(edge), facts.traits->name));
