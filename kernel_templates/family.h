@@ -100,6 +100,7 @@ struct Work {
 struct Constraint {
     std::string_view reason;
     bool (*holds)(const Problem&, const Config&, const DeviceTraits&);
+    bool reads_config = true;  ///< false: holds for every config of a problem, or for none
 };
 
 struct Candidate;

@@ -1,34 +1,50 @@
 #include "kernel_templates/space.h"
 
 #include <algorithm>
-#include <functional>
+#include <array>
 #include <utility>
 
 namespace hone {
 namespace {
 
 /// Calls `visit` for every combination of declared values, the last tunable fastest.
-void for_each_config(const Variant& variant, const std::function<void(const Config&)>& visit) {
-    const std::size_t count = variant.tunables.size();
+template <class Visit>
+void for_each_config(const Variant& variant, Visit visit) {
+    const std::span<const Tunable> tunables = variant.tunables;
     std::array<std::size_t, max_tunables> digits{};
+    Config config;
+    for (std::size_t i = 0; i < tunables.size(); ++i) config[i] = tunables[i].values.items[0];
     while (true) {
-        Config config;
-        for (std::size_t i = 0; i < count; ++i) config[i] = variant.tunables[i].values.items[digits[i]];
-        visit(config);
-        std::size_t position = count;
-        while (position > 0 && ++digits[position - 1] == variant.tunables[position - 1].values.count) {
-            digits[--position] = 0;
+        visit(std::as_const(config));
+        std::size_t i = tunables.size();
+        while (i > 0 && ++digits[i - 1] == tunables[i - 1].values.count) {
+            digits[--i] = 0;
+            config[i] = tunables[i].values.items[0];
         }
-        if (position == 0) return;
+        if (i == 0) return;
+        config[i - 1] = tunables[i - 1].values.items[digits[i - 1]];
     }
 }
 
 }  // namespace
 
+// Spaces have millions of declared configs, which why_not() would ask for what is the same for all of them.
 std::vector<Config> enumerate(const Problem& problem, const Variant& variant, const DeviceTraits& traits) {
+    if (!runs_on(variant, traits)) return {};
+    std::vector<const Constraint*> of_config;
+    for (const Constraint& constraint : variant.constraints) {
+        if (constraint.reads_config) {
+            of_config.push_back(&constraint);
+        } else if (!constraint.holds(problem, {}, traits)) {
+            return {};
+        }
+    }
     std::vector<Config> configs;
     for_each_config(variant, [&](const Config& config) {
-        if (allowed(problem, {&variant, config}, traits)) configs.push_back(config);
+        const auto holds = [&](const Constraint* constraint) {
+            return constraint->holds(problem, config, traits);
+        };
+        if (std::ranges::all_of(of_config, holds)) configs.push_back(config);
     });
     return configs;
 }
@@ -49,15 +65,17 @@ std::vector<RankedCandidate> ranked_space(const Problem& problem, const DeviceTr
 SpaceCount count_space(const Problem& problem, const Variant& variant, const DeviceTraits& traits) {
     SpaceCount count;
     count.rejected_by.assign(variant.constraints.size() + 1, 0);
+    const bool runs = runs_on(variant, traits);
     for_each_config(variant, [&](const Config& config) {
         ++count.declared;
-        const std::string_view reason = why_not(problem, {&variant, config}, traits);
-        if (reason.empty()) {
+        const auto broken = std::ranges::find_if(variant.constraints, [&](const Constraint& constraint) {
+            return runs && !constraint.holds(problem, config, traits);
+        });
+        if (runs && broken == variant.constraints.end()) {
             ++count.allowed;
-            return;
+        } else {
+            ++count.rejected_by[static_cast<std::size_t>(broken - variant.constraints.begin())];
         }
-        const auto broken = std::ranges::find(variant.constraints, reason, &Constraint::reason);
-        ++count.rejected_by[static_cast<std::size_t>(broken - variant.constraints.begin())];
     });
     return count;
 }

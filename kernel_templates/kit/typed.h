@@ -57,11 +57,17 @@ template <class T>
     }
 }
 
+template <class T>
+inline constexpr bool is_of_config =
+    !std::is_same_v<T, DeviceTraits> && !std::is_constructible_v<T, const Problem&>;
+
 template <class Rule, class... Asked>
 [[nodiscard]] consteval Constraint rule_over(std::string_view reason, bool (Rule::*)(const Asked&...) const) {
-    return {reason, [](const Problem& problem, const Config& config, const DeviceTraits& traits) {
+    return {reason,
+            [](const Problem& problem, const Config& config, const DeviceTraits& traits) {
                 return Rule{}(asked_for<Asked>(problem, config, traits)...);
-            }};
+            },
+            (is_of_config<Asked> || ...)};
 }
 
 /// A constraint: its rule is a lambda without captures over const references to what it needs of the problem

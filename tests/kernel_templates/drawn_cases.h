@@ -1,11 +1,15 @@
 // What tests over many problems share: each drawn problem of a family on each device, candidates of a space,
-// and a candidate's tunables by name.
+// spaces that several cases look at, and a candidate's tunables by name.
 #pragma once
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <map>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "kernel_templates/family.h"
 #include "kernel_templates/space.h"
@@ -36,6 +40,15 @@ void for_some_candidates(const Problem& problem, const Variant& variant, const D
         INFO(to_string(candidate));
         check(candidate);
     }
+}
+
+/// enumerate() on an H100, once a program: spaces of millions of declared configs take a second each under
+/// sanitizers, and cases of a file look at the same ones.
+inline const std::vector<Config>& space_on_h100(const Problem& problem, const Variant& variant) {
+    static std::map<std::pair<const Variant*, std::string>, std::vector<Config>> known;
+    const auto [found, is_new] = known.try_emplace({&variant, to_string(problem)});
+    if (is_new) found->second = enumerate(problem, variant, *representative_device({9, 0, true}));
+    return found->second;
 }
 
 inline std::int64_t tunable(const Candidate& candidate, std::string_view name) {

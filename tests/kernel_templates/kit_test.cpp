@@ -4,6 +4,7 @@
 #include "kernel_templates/kit/launches.h"
 #include "kernel_templates/kit/tunables.h"
 #include "kernel_templates/kit/typed.h"
+#include "kernel_templates/space.h"
 
 namespace hone {
 namespace {
@@ -55,6 +56,32 @@ TEST_CASE("a rule gets what it asks for, in any order") {
     traits.max_threads_per_sm = 100;
     CHECK(constraint.holds({}, config_of(TwoTunables{.threads = 64}), traits));
     CHECK_FALSE(constraint.holds({}, config_of(TwoTunables{.threads = 128}), traits));
+}
+
+TEST_CASE(
+    "a space has the declared configs that every rule allows, and counts the others by their first broken "
+    "rule") {
+    static constexpr Constraint constraints[] = {
+        rule("few rows", [](const TwoTunables& c) { return c.rows < 4; }),
+        rule("large devices", [](const DeviceTraits& traits) { return traits.max_threads_per_sm > 100; }),
+        rule("few elements", [](const TwoTunables& c) { return c.threads * c.rows <= 128; }),
+    };
+    CHECK(constraints[0].reads_config);
+    CHECK_FALSE(constraints[1].reads_config);
+    const Variant variant{.tunables = tunables, .constraints = constraints};
+    DeviceTraits traits = *representative_device({9, 0, true});
+    const std::vector<Config> all{config_of(TwoTunables{64, 1}), config_of(TwoTunables{64, 2}),
+                                  config_of(TwoTunables{128, 1})};
+    CHECK(enumerate({}, variant, traits) == all);
+    CHECK(count_space({}, variant, traits).rejected_by == std::vector<std::size_t>{2, 0, 1, 0});
+    traits.max_threads_per_sm = 100;
+    CHECK(enumerate({}, variant, traits).empty());
+    CHECK(count_space({}, variant, traits).rejected_by == std::vector<std::size_t>{2, 4, 0, 0});
+    traits = *representative_device({7, 5, false});
+    Variant newer = variant;
+    newer.min_arch = {8, 0, false};
+    CHECK(enumerate({}, newer, traits).empty());
+    CHECK(count_space({}, newer, traits).rejected_by == std::vector<std::size_t>{0, 0, 0, 6});
 }
 
 TEST_CASE("a launch takes a plan's value wherever its kernel has the argument") {

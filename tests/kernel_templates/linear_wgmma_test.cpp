@@ -148,7 +148,7 @@ TEST_CASE("wgmma: the ring and the staging fit, clusters have a tile each, other
             const Problem problem = problem_of(shape + " tokens=" + std::to_string(tokens));
             const linear::LinearProblem p(problem);
             const Variant& wgmma = *find_variant(*problem.family, "wgmma");
-            for (const Config& config : enumerate(problem, wgmma, h100)) {
+            for (const Config& config : test::space_on_h100(problem, wgmma)) {
                 const Candidate candidate{&wgmma, config};
                 INFO(to_string(problem) << " | " << to_string(candidate));
                 const auto g = geometry_of(problem, candidate);
@@ -193,7 +193,6 @@ TEST_CASE("wgmma: the ring and the staging fit, clusters have a tile each, other
 }
 
 TEST_CASE("wgmma: a residual is read for no token whose result may already have taken its place") {
-    const DeviceTraits h100 = *representative_device({9, 0, true});
     int in_turns = 0;
     for (const std::int64_t tokens : {150, 300, 2048}) {
         const Problem problem = problem_of(
@@ -201,7 +200,7 @@ TEST_CASE("wgmma: a residual is read for no token whose result may already have 
             "in=4096 out=4096 tokens=" +
             std::to_string(tokens));
         const Variant& wgmma = *find_variant(*problem.family, "wgmma");
-        for (const Config& config : enumerate(problem, wgmma, h100)) {
+        for (const Config& config : test::space_on_h100(problem, wgmma)) {
             const Candidate candidate{&wgmma, config};
             const auto g = geometry_of(problem, candidate);
             if (g.staged == 0 || !g.swapped) continue;
@@ -222,7 +221,7 @@ TEST_CASE("wgmma: neighbours share panels: two tiles that stand beside each othe
         for (const std::int64_t tokens : {300, 400, 512, 2048}) {
             const Problem problem = problem_of(shape + " tokens=" + std::to_string(tokens));
             const Variant& wgmma = *find_variant(*problem.family, "wgmma");
-            for (const Config& config : enumerate(problem, wgmma, h100)) {
+            for (const Config& config : test::space_on_h100(problem, wgmma)) {
                 const Candidate candidate{&wgmma, config};
                 if (tunable(candidate, "neighbours") == 1) continue;
                 INFO(to_string(problem) << " | " << to_string(candidate));
@@ -251,7 +250,7 @@ TEST_CASE("wgmma: blocks together do every step of every tile once, and the part
         for (const std::int64_t tokens : {4, 16, 100, 333, 2048}) {
             const Problem problem = problem_of(shape + " tokens=" + std::to_string(tokens));
             const Variant& wgmma = *find_variant(*problem.family, "wgmma");
-            for (const Config& config : enumerate(problem, wgmma, h100)) {
+            for (const Config& config : test::space_on_h100(problem, wgmma)) {
                 const linear::gemm::Tiling t = tiling_of(problem, {&wgmma, config});
                 for (const std::int64_t called : {tokens, tokens / 2 + 1}) {
                     const Plan plan = wgmma.plan(with(problem, 7, called), config, h100);
@@ -314,7 +313,7 @@ TEST_CASE("wgmma: tensor maps describe the call's tensors, and no argument names
         const Problem problem = problem_of(shape + " tokens=100");
         const linear::LinearProblem p(problem);
         const Variant& wgmma = *find_variant(*problem.family, "wgmma");
-        for (const Config& config : enumerate(problem, wgmma, h100)) {
+        for (const Config& config : test::space_on_h100(problem, wgmma)) {
             const auto g = geometry_of(problem, {&wgmma, config});
             const Plan plan = wgmma.plan(problem, config, h100);
             INFO(to_string(problem) << " | " << to_string(Candidate{&wgmma, config}));
@@ -354,13 +353,12 @@ TEST_CASE("wgmma: tensor maps describe the call's tensors, and no argument names
 TEST_CASE("wgmma: what the copies write is what the tensor cores read through their descriptors") {
     // Model of one stage: boxes of x, weight and up as the producer asks for them, read row by row as the
     // instructions of every consumer do.
-    const DeviceTraits h100 = *representative_device({9, 0, true});
     std::set<std::tuple<int, int, bool, bool>> seen;
     for (const std::string& shape : shapes) {
         for (const std::int64_t tokens : {16, 333, 2048}) {
             const Problem problem = problem_of(shape + " tokens=" + std::to_string(tokens));
             const Variant& wgmma = *find_variant(*problem.family, "wgmma");
-            for (const Config& config : enumerate(problem, wgmma, h100)) {
+            for (const Config& config : test::space_on_h100(problem, wgmma)) {
                 const auto g = geometry_of(problem, {&wgmma, config});
                 if (!seen.insert({g.tile_m, g.tile_n, g.gated, g.swapped}).second) continue;
                 INFO(to_string(Candidate{&wgmma, config}));

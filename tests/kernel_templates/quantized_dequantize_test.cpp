@@ -36,7 +36,7 @@ void for_each_config(Visit visit) {
         for (const std::int64_t tokens : {257, 512, 2048, 10000}) {
             const Problem problem = quantized(shape + " tokens=" + std::to_string(tokens));
             const Variant& variant = dequantize(problem);
-            const std::vector<Config> configs = enumerate(problem, variant, h100);
+            const std::vector<Config>& configs = test::space_on_h100(problem, variant);
             CHECK(!configs.empty());
             for (std::size_t i = 0; i < configs.size(); i += 1 + configs.size() / 100) {
                 const Candidate candidate{&variant, configs[i]};

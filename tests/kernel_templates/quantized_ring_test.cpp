@@ -13,6 +13,7 @@
 #include "kernel_templates/quantized_linear/ring/plan.h"
 #include "kernel_templates/quantized_linear/variants.h"
 #include "kernel_templates/space.h"
+#include "tests/kernel_templates/drawn_cases.h"
 
 using namespace hone;
 using namespace hone::quantized_linear;
@@ -43,7 +44,7 @@ void for_cases(std::size_t step, Visit visit) {
         for (const std::int64_t tokens : token_counts) {
             const Problem problem =
                 *parse_problem("quantized_linear " + shape + " tokens=" + std::to_string(tokens));
-            const std::vector<Config> configs = enumerate(problem, ring, h100);
+            const std::vector<Config>& configs = test::space_on_h100(problem, ring);
             for (std::size_t i = 0; i < configs.size(); i += step) {
                 const QuantizedProblem p(problem);
                 INFO(to_string(problem) << " | " << to_string(Candidate{&ring, configs[i]}));

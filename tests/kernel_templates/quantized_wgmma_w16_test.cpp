@@ -16,6 +16,7 @@
 #include "kernel_templates/quantized_linear/variants.h"
 #include "kernel_templates/quantized_linear/wgmma_w16/plan.h"
 #include "kernel_templates/space.h"
+#include "tests/kernel_templates/drawn_cases.h"
 
 using namespace hone;
 
@@ -39,7 +40,7 @@ void for_each_config(const std::vector<std::int64_t>& token_counts, Visit visit)
     for (const std::string& shape : shapes) {
         for (const std::int64_t tokens : token_counts) {
             const Problem problem = problem_of(shape + " tokens=" + std::to_string(tokens));
-            for (const Config& config : enumerate(problem, quantized_linear::wgmma_w16, h100)) {
+            for (const Config& config : test::space_on_h100(problem, quantized_linear::wgmma_w16)) {
                 INFO(to_string(problem)
                      << " | " << to_string(Candidate{&quantized_linear::wgmma_w16, config}));
                 visit(quantized_linear::QuantizedProblem(problem), problem, config);

@@ -44,19 +44,21 @@ linear::gemm::Geometry geometry_of(const Problem& problem, const Candidate& cand
 /// Calls visit(problem, candidate, geometry) for all configs of all shapes and some numbers of tokens.
 template <class Visit>
 void for_each_config(Visit visit) {
-    const DeviceTraits h100 = *representative_device({9, 0, true});
     for (const std::string& shape : code_shapes) {
         for (const std::int64_t tokens : {1, 64, 333, 2048}) {
             const Problem problem = quantized(shape + " tokens=" + std::to_string(tokens));
             const Variant& variant = wgmma_w8(problem);
-            for (const Config& config : enumerate(problem, variant, h100)) {
+            for (const Config& config : test::space_on_h100(problem, variant)) {
                 const Candidate candidate{&variant, config};
                 INFO(to_string(problem) << " | " << to_string(candidate));
-                visit(problem, candidate, geometry_of(problem, candidate),
-                      variant.plan(problem, config, h100));
+                visit(problem, candidate, geometry_of(problem, candidate));
             }
         }
     }
+}
+
+Plan plan_of(const Problem& problem, const Candidate& candidate) {
+    return candidate.variant->plan(problem, candidate.config, *representative_device({9, 0, true}));
 }
 
 /// The value that a launch takes for a member of its kernel's struct.
@@ -99,55 +101,54 @@ TEST_CASE("wgmma_w8: other formats, odd sizes and sums beyond 32 bits are others
 }
 
 TEST_CASE("wgmma_w8: sums are exact or promoted as the format needs it") {
-    for_each_config(
-        [](const Problem& problem, const Candidate& candidate, const linear::gemm::Geometry& g, const Plan&) {
-            const quantized_linear::QuantizedProblem p(problem);
-            const std::int64_t promote = tunable(candidate, "promote");
-            if (p.format == QuantFormat::w8a8) {
-                CHECK(promote == 0);
-                CHECK((g.tile_n == 8 || g.tile_n % 16 == 0));
-            }
-            if (p.group != 0) {
-                CHECK(promote == 4);
-                // A straight tile's columns and a left tile's 64 rows never cross the edge of a block of 128.
-                if (!g.swapped) CHECK(128 % g.result_columns() == 0);
-            }
-            if (promote > 0) CHECK(g.sums() + g.tile_n / 2 <= 208);
-            if (g.row_blocks() > 1) CHECK(g.stages() * 4 > promote);
-        });
+    for_each_config([](const Problem& problem, const Candidate& candidate, const linear::gemm::Geometry& g) {
+        const quantized_linear::QuantizedProblem p(problem);
+        const std::int64_t promote = tunable(candidate, "promote");
+        if (p.format == QuantFormat::w8a8) {
+            CHECK(promote == 0);
+            CHECK((g.tile_n == 8 || g.tile_n % 16 == 0));
+        }
+        if (p.group != 0) {
+            CHECK(promote == 4);
+            // A straight tile's columns and a left tile's 64 rows never cross the edge of a block of 128.
+            if (!g.swapped) CHECK(128 % g.result_columns() == 0);
+        }
+        if (promote > 0) CHECK(g.sums() + g.tile_n / 2 <= 208);
+        if (g.row_blocks() > 1) CHECK(g.stages() * 4 > promote);
+    });
 }
 
 TEST_CASE("wgmma_w8: the ring fits, and maps describe codes by rows of 128 bytes") {
-    for_each_config(
-        [](const Problem& problem, const Candidate&, const linear::gemm::Geometry& g, const Plan& plan) {
-            const quantized_linear::QuantizedProblem p(problem);
-            const Launch& launch = plan.launches[static_cast<std::size_t>(plan.launch_count - 1)];
-            CHECK(g.stages() >= 3);
-            CHECK(launch.shared_bytes == static_cast<std::uint32_t>(g.shared_bytes()));
-            CHECK((g.shared_bytes() + 1024) * g.blocks_per_sm <= 228 * 1024);
-            CHECK(plan.launch_count == (p.quantized_x ? 1 : 2));
-            CHECK(plan.tensor_map_count == 5);
-            CHECK((plan.tensor_maps[2].same_as == 1) == !p.gated);
-            CHECK((plan.tensor_maps[3].same_as == 1) == (g.staged == 0));
-            for (int i = 0; i < plan.tensor_map_count; ++i) {
-                const TensorMap& map = plan.tensor_maps[static_cast<std::size_t>(i)];
-                const bool is_out = map.pointer == quantized_linear::out;
-                const bool is_x = i == 0 || i == 4;
-                CHECK(map.extents[0] == (is_out ? p.out : p.in));
-                CHECK(map.extents[1] == (is_out || is_x ? p.tokens : p.out));
-                CHECK(size_bytes(map.dtype) == (is_out ? 2 : 1));
-                CHECK(map.box[0] * size_bytes(map.dtype) == map.swizzle_bytes);
-                CHECK((is_out || map.box[0] == 128));
-                CHECK(map.box[1] <= 256);
-            }
-        });
+    for_each_config([](const Problem& problem, const Candidate& candidate, const linear::gemm::Geometry& g) {
+        const quantized_linear::QuantizedProblem p(problem);
+        const Plan plan = plan_of(problem, candidate);
+        const Launch& launch = plan.launches[static_cast<std::size_t>(plan.launch_count - 1)];
+        CHECK(g.stages() >= 3);
+        CHECK(launch.shared_bytes == static_cast<std::uint32_t>(g.shared_bytes()));
+        CHECK((g.shared_bytes() + 1024) * g.blocks_per_sm <= 228 * 1024);
+        CHECK(plan.launch_count == (p.quantized_x ? 1 : 2));
+        CHECK(plan.tensor_map_count == 5);
+        CHECK((plan.tensor_maps[2].same_as == 1) == !p.gated);
+        CHECK((plan.tensor_maps[3].same_as == 1) == (g.staged == 0));
+        for (int i = 0; i < plan.tensor_map_count; ++i) {
+            const TensorMap& map = plan.tensor_maps[static_cast<std::size_t>(i)];
+            const bool is_out = map.pointer == quantized_linear::out;
+            const bool is_x = i == 0 || i == 4;
+            CHECK(map.extents[0] == (is_out ? p.out : p.in));
+            CHECK(map.extents[1] == (is_out || is_x ? p.tokens : p.out));
+            CHECK(size_bytes(map.dtype) == (is_out ? 2 : 1));
+            CHECK(map.box[0] * size_bytes(map.dtype) == map.swizzle_bytes);
+            CHECK((is_out || map.box[0] == 128));
+            CHECK(map.box[1] <= 256);
+        }
+    });
 }
 
 TEST_CASE(
     "wgmma_w8: codes of x and their scales stand behind the parts of sums, and the product reads them") {
-    for_each_config([](const Problem& problem, const Candidate& candidate, const linear::gemm::Geometry& g,
-                       const Plan& plan) {
+    for_each_config([](const Problem& problem, const Candidate& candidate, const linear::gemm::Geometry& g) {
         const quantized_linear::QuantizedProblem p(problem);
+        const Plan plan = plan_of(problem, candidate);
         const bool splits = tunable(candidate, "tail_split") != 0;
         if (p.quantized_x) {
             CHECK(plan.tensor_maps[0].pointer == quantized_linear::x);
@@ -181,7 +182,7 @@ TEST_CASE(
 
 TEST_CASE("wgmma_w8: what the copies write is what the tensor cores read, 128 codes a row") {
     std::set<std::tuple<int, int, bool, bool>> seen;
-    for_each_config([&](const Problem&, const Candidate&, const linear::gemm::Geometry& g, const Plan&) {
+    for_each_config([&](const Problem&, const Candidate&, const linear::gemm::Geometry& g) {
         if (!seen.insert({g.tile_m, g.tile_n, g.gated, g.swapped}).second) return;
         const int stage = g.stages() - 1;
         const int left = g.left_at() + stage * g.left_bytes();
