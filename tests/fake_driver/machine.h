@@ -37,6 +37,8 @@ struct CUfunc_st {
     CUmod_st* module = nullptr;
     hone::fake::ImageKernel kernel;
     hone::fake::Subject subject;
+    unsigned long long hash = 0;               ///< of the subject's words
+    std::vector<std::size_t> parameter_bytes;  ///< of each parameter
     int max_dynamic_shared_bytes = 0;
     int non_portable_cluster = 0;
     bool of_harness = false;

@@ -141,6 +141,10 @@ std::vector<const Rule*> Script::settings(std::string_view kind, const std::stri
     return found;
 }
 
+bool Script::has_rules(std::string_view kind) const {
+    return std::ranges::any_of(rules_, [&](const Rule& rule) { return rule.kind == kind; });
+}
+
 void act_on_process(const Rule& rule) {
     if (rule.has("sleep_us")) std::this_thread::sleep_for(std::chrono::microseconds(rule.number("sleep_us")));
     if (rule.has("signal")) raise(static_cast<int>(rule.number("signal")));

@@ -96,6 +96,8 @@ class Script {
     [[nodiscard]] const Rule* setting(std::string_view kind, const std::string& key) const;
     [[nodiscard]] std::vector<const Rule*> settings(std::string_view kind, const std::string& key) const;
 
+    [[nodiscard]] bool has_rules(std::string_view kind) const;
+
     [[nodiscard]] const std::string& text() const { return text_; }
 
   private:
