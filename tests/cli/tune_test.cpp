@@ -358,26 +358,35 @@ TEST_CASE("an ended budget gives 7 and keeps the best so far") {
     CHECK(ended.json()["data"]["runs"][0]["stopped"] == "budget");
 }
 
+/// Until the fake compiler has noted the first image: the run is in the middle of its work then.
+void wait_for_file(const std::filesystem::path& file) {
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::minutes(2);
+    while (!std::filesystem::exists(file) && std::chrono::steady_clock::now() < limit)
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+}
+
 TEST_CASE("Ctrl-C once saves and ends with 130, twice ends at once") {
     Sandbox sandbox;
-    sandbox.use_fake_gpus("launch:sleep_us=2000");
     const Sandbox::Words words{"tune",     "--op",       "rmsnorm", "--fields", "dtype=bf16 hidden=4096",
                                "--effort", "exhaustive", "--json"};
-    const auto interrupt = [](int times, std::chrono::milliseconds after) {
-        return [=](pid_t pid) {
-            std::this_thread::sleep_for(after);
+    const auto interrupted = [&](int times) {
+        const std::filesystem::path compiled = sandbox.path("compiled" + std::to_string(times));
+        sandbox.use_fake_gpus("launch:sleep_us=2000;compile:log=" + compiled.string());
+        return sandbox.run(words, [&](pid_t pid) {
+            wait_for_file(compiled);
+            std::this_thread::sleep_for(std::chrono::milliseconds(500));
             for (int i = 0; i < times; ++i) {
                 kill(pid, SIGINT);
                 std::this_thread::sleep_for(std::chrono::milliseconds(20));
             }
-        };
+        });
     };
-    const Ended once = sandbox.run(words, interrupt(1, std::chrono::milliseconds(1500)));
+    const Ended once = interrupted(1);
     INFO(once.err);
     CHECK(once.code == 130);
     CHECK(once.json()["error"]["code"] == "interrupted");
     CHECK(sandbox.run({"cache", "verify"}).code == 0);
-    const Ended twice = sandbox.run(words, interrupt(2, std::chrono::milliseconds(1000)));
+    const Ended twice = interrupted(2);
     CHECK(twice.code == 130);
     CHECK(sandbox.run({"cache", "verify"}).code == 0);
 }
@@ -441,13 +450,12 @@ TEST_CASE("without a GPU problems are answered before anything compiles, and Ctr
     Sandbox sandbox;
     sandbox.set("HONE_DATA_DIR", sandbox.path("empty").string());
     std::filesystem::create_directory(sandbox.path("empty"));
-    sandbox.set("HONE_FAKE_SCRIPT", "compile:sleep_us=5000000");
+    const std::filesystem::path compiled = sandbox.path("compiled");
+    sandbox.set("HONE_FAKE_SCRIPT", "compile:log=" + compiled.string() + ":sleep_us=5000000");
     const Sandbox::Words words{"tune",     "--op",       "rmsnorm", "--fields", "dtype=bf16 hidden=4096",
                                "--tokens", "1,16,64,256"};
     const Ended ended = sandbox.run(words, [&](pid_t pid) {
-        while (!std::filesystem::exists(sandbox.path("cache/cache.db")))
-            std::this_thread::sleep_for(std::chrono::milliseconds(20));
-        std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+        wait_for_file(compiled);
         kill(pid, SIGINT);
     });
     INFO(ended.err);

@@ -102,11 +102,16 @@ TEST_CASE("a worker that takes a dead one's place has opened the driver before")
     Bench bench("driver:init_us=1200000");
     REQUIRE(bench.session.measurer->begin_problem(bench.problem).status == TrialStatus::ok);
     REQUIRE(bench.verify(1).status == TrialStatus::ok);
-    std::this_thread::sleep_for(start_of_driver * 3 / 2);
-    kill(bench.session.measurer->worker_pid(), SIGKILL);
-    const Clock::time_point death = Clock::now();
-    CHECK(bench.verify(1).status == TrialStatus::ok);
-    CHECK(Clock::now() - death < start_of_driver);
+    // Who had to open it would take longer each time; a busy machine may need several.
+    bool was_open = false;
+    for (int attempt = 0; attempt < 5 && !was_open; ++attempt) {
+        std::this_thread::sleep_for(start_of_driver * (attempt + 3) / 2);
+        kill(bench.session.measurer->worker_pid(), SIGKILL);
+        const Clock::time_point death = Clock::now();
+        CHECK(bench.verify(1).status == TrialStatus::ok);
+        was_open = Clock::now() - death < start_of_driver;
+    }
+    CHECK(was_open);
 }
 
 TEST_CASE("a kernel that never ends is killed within its limit, and the next candidate runs") {
