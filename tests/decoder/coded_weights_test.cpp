@@ -1,4 +1,5 @@
 // Folders with codes on the fake GPU: what has arrived there means what the folder's codes mean.
+// Starts threads: the thread sanitizer runs this file, too.
 #include <doctest/doctest.h>
 
 #include <atomic>

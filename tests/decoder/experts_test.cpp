@@ -1,5 +1,6 @@
 // Mixtures of experts on the fake GPU: Mixtral's and Qwen 3's folders, what of their experts stands where on
 // the GPU, what a step launches and reads, and what is refused.
+// Starts threads: the thread sanitizer runs this file, too.
 #include <doctest/doctest.h>
 
 #include <atomic>

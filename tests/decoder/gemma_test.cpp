@@ -1,4 +1,5 @@
 // What Gemma 2 has that others have not, on the fake GPU: norms around, windows in turn, caps, scales.
+// Starts threads: the thread sanitizer runs this file, too.
 #include <doctest/doctest.h>
 
 #include <cmath>

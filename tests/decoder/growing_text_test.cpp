@@ -1,3 +1,4 @@
+// Starts threads: the thread sanitizer runs this file, too.
 #include "decoder/engine/growing_text.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,5 @@
 // Scales of a cache of codes, as checkpoints have them that were calibrated for one.
+// Starts threads: the thread sanitizer runs this file, too.
 #include "decoder/weights/kv_scales.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,5 @@
 // What the server refuses: bodies that are not as they should be, and bytes that are no request.
+// Starts threads: the thread sanitizer runs this file, too.
 #include <doctest/doctest.h>
 
 #include "tests/decoder/serve_support.h"

@@ -1,4 +1,5 @@
 // The server on a scripted engine, over real sockets: what it answers, to whom it says no, and how it ends.
+// Starts threads: the thread sanitizer runs this file, too.
 #include <doctest/doctest.h>
 
 #include <map>

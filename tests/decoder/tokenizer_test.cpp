@@ -1,4 +1,5 @@
 // Ids and text against those of Hugging Face's tokenizers, and rules that hold for every text.
+// Starts threads: the thread sanitizer runs this file, too.
 #include "decoder/tokenizer/tokenizer.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Starts threads: the thread sanitizer runs this file, too.
 #include "runtime/compile/compile_crew.h"
 
 #include <doctest/doctest.h>

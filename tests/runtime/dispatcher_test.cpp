@@ -1,3 +1,4 @@
+// Starts threads: the thread sanitizer runs this file, too.
 #include "runtime/dispatch/dispatcher.h"
 
 #include <doctest/doctest.h>

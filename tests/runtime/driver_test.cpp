@@ -1,3 +1,4 @@
+// Starts threads: the thread sanitizer runs this file, too.
 #include "runtime/cuda/driver.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Starts threads: the thread sanitizer runs this file, too.
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 

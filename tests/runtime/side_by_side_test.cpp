@@ -1,4 +1,5 @@
 // prepare() calls whose images are compiled side by side, in processes of this test program.
+// Starts threads: the thread sanitizer runs this file, too.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <sys/wait.h>

@@ -1,10 +1,12 @@
 // The main of every test program. Beyond doctest's own: cases of *_gpu_test.cpp run only where a GPU can be
-// used (exit code 77 when nothing else was asked for, which ctest shows as skipped), and a filter that
-// matches no case fails.
+// used (exit code 77 when nothing else was asked for, which ctest shows as skipped), a filter that matches no
+// case fails, and so do cases that start a thread where CTest says that they start none.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <dlfcn.h>
+#include <sys/single_threaded.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string_view>
 
@@ -78,7 +80,15 @@ int main(int argc, char** argv) {
         }
         context.addFilter("source-file-exclude", "*_gpu_test.cpp");
     }
+    const bool is_alone = __libc_single_threaded != 0;  // a GPU's driver has threads of its own
     const int result = context.run();
+    if (is_alone && __libc_single_threaded == 0 && std::getenv("HONE_TEST_ONE_THREAD") != nullptr) {
+        std::fputs(
+            "error: a case starts a thread: give its file a line `// Starts threads` and configure anew, so "
+            "that the thread sanitizer runs it, too (tests/CMakeLists.txt)\n",
+            stderr);
+        return 1;
+    }
     if (result == 0 && cases_selected == 0) {
         std::fputs("error: no test case matches\n", stderr);
         return 1;
