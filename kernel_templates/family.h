@@ -100,7 +100,9 @@ struct Work {
 struct Constraint {
     std::string_view reason;
     bool (*holds)(const Problem&, const Config&, const DeviceTraits&);
-    bool reads_config = true;  ///< false: holds for every config of a problem, or for none
+    /// How many of the config's tunables, from the first on, decide it: the others' values change nothing, so
+    /// that a space leaves out all of them at once.
+    std::size_t decided_by = max_tunables;
 };
 
 struct Candidate;

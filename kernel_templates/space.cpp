@@ -7,6 +7,56 @@
 namespace hone {
 namespace {
 
+/// The constraints that are decided by so many tunables, and by no fewer.
+using Decided = std::array<std::vector<const Constraint*>, max_tunables + 1>;
+
+Decided decided_constraints(const Variant& variant) {
+    Decided decided;
+    for (const Constraint& constraint : variant.constraints)
+        decided[std::min(constraint.decided_by, variant.tunables.size())].push_back(&constraint);
+    return decided;
+}
+
+/// Depth first, the last tunable fastest: of values that break a constraint nothing that begins with them is
+/// looked at.
+class Enumeration {
+  public:
+    Enumeration(const Problem& problem, const Variant& variant, const DeviceTraits& traits)
+        : problem_(problem), variant_(variant), traits_(traits), decided_(decided_constraints(variant)) {
+        for (std::size_t i = 0; i < variant.tunables.size(); ++i)
+            config_[i] = variant.tunables[i].values.items[0];
+    }
+    std::vector<Config> all() {
+        if (runs_on(variant_, traits_)) go_on_from(0);
+        return std::move(found_);
+    }
+
+  private:
+    void go_on_from(std::size_t tunable) {
+        const auto holds = [&](const Constraint* constraint) {
+            return constraint->holds(problem_, config_, traits_);
+        };
+        if (!std::ranges::all_of(decided_[tunable], holds)) return;
+        if (tunable == variant_.tunables.size()) {
+            found_.push_back(config_);
+            return;
+        }
+        const std::span<const std::int64_t> values = variant_.tunables[tunable].values.span();
+        for (const std::int64_t value : values) {
+            config_[tunable] = value;
+            go_on_from(tunable + 1);
+        }
+        config_[tunable] = values.front();
+    }
+
+    const Problem& problem_;
+    const Variant& variant_;
+    const DeviceTraits& traits_;
+    Decided decided_;
+    Config config_;
+    std::vector<Config> found_;
+};
+
 /// Calls `visit` for every combination of declared values, the last tunable fastest.
 template <class Visit>
 void for_each_config(const Variant& variant, Visit visit) {
@@ -28,25 +78,8 @@ void for_each_config(const Variant& variant, Visit visit) {
 
 }  // namespace
 
-// Spaces have millions of declared configs, which why_not() would ask for what is the same for all of them.
 std::vector<Config> enumerate(const Problem& problem, const Variant& variant, const DeviceTraits& traits) {
-    if (!runs_on(variant, traits)) return {};
-    std::vector<const Constraint*> of_config;
-    for (const Constraint& constraint : variant.constraints) {
-        if (constraint.reads_config) {
-            of_config.push_back(&constraint);
-        } else if (!constraint.holds(problem, {}, traits)) {
-            return {};
-        }
-    }
-    std::vector<Config> configs;
-    for_each_config(variant, [&](const Config& config) {
-        const auto holds = [&](const Constraint* constraint) {
-            return constraint->holds(problem, config, traits);
-        };
-        if (std::ranges::all_of(of_config, holds)) configs.push_back(config);
-    });
-    return configs;
+    return Enumeration(problem, variant, traits).all();
 }
 
 std::vector<RankedCandidate> ranked_space(const Problem& problem, const DeviceTraits& traits) {

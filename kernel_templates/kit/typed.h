@@ -57,24 +57,38 @@ template <class T>
     }
 }
 
+/// Whether asked_for() makes it of the config.
 template <class T>
 inline constexpr bool is_of_config =
     !std::is_same_v<T, DeviceTraits> && !std::is_constructible_v<T, const Problem&>;
 
 template <class Rule, class... Asked>
-[[nodiscard]] consteval Constraint rule_over(std::string_view reason, bool (Rule::*)(const Asked&...) const) {
+[[nodiscard]] consteval Constraint rule_over(std::string_view reason, std::size_t decided_by,
+                                             bool (Rule::*)(const Asked&...) const) {
     return {reason,
             [](const Problem& problem, const Config& config, const DeviceTraits& traits) {
                 return Rule{}(asked_for<Asked>(problem, config, traits)...);
             },
-            (is_of_config<Asked> || ...)};
+            (is_of_config<Asked> || ...) ? decided_by : 0};
 }
 
 /// A constraint: its rule is a lambda without captures over const references to what it needs of the problem
 /// type, the config's struct and DeviceTraits, in any order, and returns bool.
 template <class Rule>
 [[nodiscard]] consteval Constraint rule(std::string_view reason, Rule) {
-    return rule_over<Rule>(reason, &Rule::operator());
+    return rule_over<Rule>(reason, max_tunables, &Rule::operator());
+}
+
+/// The same of a large space: `decided_by` is through() the last tunable that makes a difference to it.
+template <class Rule>
+[[nodiscard]] consteval Constraint rule(std::string_view reason, std::size_t decided_by, Rule) {
+    return rule_over<Rule>(reason, decided_by, &Rule::operator());
+}
+
+/// How many tunables there are from the first one to this, a member of the config's struct C.
+template <class C>
+[[nodiscard]] consteval std::size_t through(std::int64_t C::*member) {
+    return index_of<C>(member) + 1;
 }
 
 }  // namespace hone

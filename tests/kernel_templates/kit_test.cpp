@@ -66,8 +66,8 @@ TEST_CASE(
         rule("large devices", [](const DeviceTraits& traits) { return traits.max_threads_per_sm > 100; }),
         rule("few elements", [](const TwoTunables& c) { return c.threads * c.rows <= 128; }),
     };
-    CHECK(constraints[0].reads_config);
-    CHECK_FALSE(constraints[1].reads_config);
+    CHECK(constraints[0].decided_by == max_tunables);
+    CHECK(constraints[1].decided_by == 0);
     const Variant variant{.tunables = tunables, .constraints = constraints};
     DeviceTraits traits = *representative_device({9, 0, true});
     const std::vector<Config> all{config_of(TwoTunables{64, 1}), config_of(TwoTunables{64, 2}),

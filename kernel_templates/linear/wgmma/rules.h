@@ -56,16 +56,18 @@ constexpr std::int64_t neighbours(const C& c) {
 /// and is the product (a LinearProblem), C is a config that is or derives from WgmmaConfig.
 template <class P, class C>
 inline constexpr auto schedule_rules = std::to_array<Constraint>({
-    rule("more than half of a tile's tokens must exist",
+    rule("more than half of a tile's tokens must exist", through<C>(&C::swapped),
          [](const P& p, const C& c) {
              return c.swapped != 0 ? c.tile_n == 8 || c.tile_n < 2 * p.tokens : c.tile_m < 2 * p.tokens;
          }),
     rule("a sum is split over a cluster between tiles that are shared and not staged, or in the last round",
+         through<C>(&C::staged),
          [](const C& c) {
              return c.cluster_k == 1 || (c.tail_split == 0 && c.ping_pong == 0 && c.staged == 0);
          }),
     rule("a sum is split over a cluster where multiprocessors would be idle, into parts of four steps at "
          "least",
+         through<C>(&C::programmatic),
          [](const P& p, const C& c, const DeviceTraits& t) {
              return c.cluster_k == 1 || (tiles(p, geometry(p, c)) * c.cluster_k <= resident_blocks(c, t) &&
                                          4 * c.cluster_k <= steps(p));
@@ -73,14 +75,17 @@ inline constexpr auto schedule_rules = std::to_array<Constraint>({
     rule("a last round is split that leaves half of the blocks idle, into parts that run at the same steps "
          "and share "
          "level 2",
+         through<C>(&C::programmatic),
          [](const P& p, const C& c, const DeviceTraits& t) {
              return c.tail_split == 0 || parts_of_tail(p, c, t) > 1;
          }),
     rule("whole sums go through shared memory, except those of up to 64 tokens as columns",
+         through<C>(&C::staged),
          [](const P& p, const C& c) {
              return c.staged != 0 || c.cluster_k > 1 || (c.swapped != 0 && p.tokens <= 64);
          }),
     rule("few results at a time, or panels in turns, are staged where the ring gets a stage more for it",
+         through<C>(&C::staged),
          [](const P& p, const C& c) {
              Geometry many = geometry(p, c);
              many.staged = 1;
@@ -93,12 +98,14 @@ inline constexpr auto schedule_rules = std::to_array<Constraint>({
     rule(
         "panels take turns where blocks may be neighbours: of whole tiles, more than 128 tokens, one block a "
         "multiprocessor, and a successor that starts late",
+        through<C>(&C::programmatic),
         [](const P& p, const C& c) {
             return c.staged != 3 || (has_neighbours<C> && c.tail_split == 0 && c.blocks_per_sm == 1 &&
                                      c.programmatic == 2 && p.tokens > 128);
         }),
     rule("panels that leave one after the other share no tokens where a residual is added: it may be the "
          "result itself, and is read for each",
+         through<C>(&C::staged),
          [](const P& p, const C& c) {
              if (c.staged == 0 || c.swapped == 0 || !p.residual) return true;
              const Geometry g = geometry(p, c);
@@ -117,62 +124,70 @@ inline constexpr auto schedule_rules = std::to_array<Constraint>({
              return (c.raster == 1) == by_row && (neighbours(c) == 1 || c.raster <= 8);
          }),
     rule("larger groups are for more than 8 rows of tiles, worked on in more than one round",
+         through<C>(&C::programmatic),
          [](const P& p, const C& c, const DeviceTraits& t) {
              const Geometry g = geometry(p, c);
              return c.raster <= 8 ||
                     (tiles_across(p, g) > 8 && tiles_along(p, g) > 1 && tiles(p, g) > resident_blocks(c, t));
          }),
-    rule("hints are for weights that are read once: up to 256 tokens",
+    rule("hints are for weights that are read once: up to 256 tokens", through<C>(&C::l2_hint),
          [](const P& p, const C& c) { return c.l2_hint == 0 || p.tokens <= 256; }),
     rule("early weights are for up to 256 tokens: with more, they are in the way of the call before",
+         through<C>(&C::programmatic),
          [](const P& p, const C& c) { return c.programmatic != 1 || p.tokens <= 256; }),
     rule(
         "a successor starts late with more than 64 tokens: with fewer, memory would wait for its first loads",
+        through<C>(&C::programmatic),
         [](const P& p, const C& c) { return c.programmatic != 2 || p.tokens > 64; }),
 });
 
 /// What tiles there are, of operands that both go through shared memory.
 template <class P, class C>
 inline constexpr auto tile_rules = std::to_array<Constraint>({
-    rule("warpgroups take whole blocks of 64 rows; ping-pong is between two of them",
+    rule("warpgroups take whole blocks of 64 rows; ping-pong is between two of them", through<C>(&C::swapped),
          [](const P& p, const C& c) {
              const Geometry g = geometry(p, c);
              return (!g.ping_pong || g.consumers == 2) &&
                     g.tile_m % (block_rows * g.sharers() * (g.gated_rows() ? 2 : 1)) == 0;
          }),
     rule("gate and up columns meet in one thread, and staged rows have 16 results at least",
+         through<C>(&C::staged),
          [](const P& p, const C& c) {
              const Geometry g = geometry(p, c);
              return (!g.gated_columns() || g.tile_n % 16 == 0) &&
                     (!g.staged || g.swapped || g.result_columns() % 16 == 0);
          }),
-    rule("a thread's sums must fit its registers",
+    rule("a thread's sums must fit its registers", through<C>(&C::swapped),
          [](const P& p, const C& c) { return fits_registers(p, geometry(p, c)); }),
     rule("one consumer is for 64 rows of results; two blocks a multiprocessor have one consumer each",
+         through<C>(&C::swapped),
          [](const P& p, const C& c) {
              return (c.consumers == 1) == (c.consumers == 1 && geometry(p, c).result_rows() == 64) &&
                     (c.blocks_per_sm == 1 || c.consumers == 1);
          }),
-    rule("at least three stages must fit shared memory",
+    rule("at least three stages must fit shared memory", through<C>(&C::staged),
          [](const P& p, const C& c) { return geometry(p, c).stages() >= 3; }),
     rule("weights are the left operand for up to 512 tokens; up to 64 then share a tile, more share tiles of "
          "64, many of 96",
+         through<C>(&C::swapped),
          [](const P& p, const C& c) {
              const std::int64_t least = p.tokens <= 64 ? p.tokens : p.tokens <= 128 ? 64 : 96;
              return c.swapped == 0 || (p.tokens <= 512 && c.tile_n >= least);
          }),
     rule("weights as the left operand: no ping-pong, and one consumer for up to 64 tokens",
+         through<C>(&C::swapped),
          [](const P& p, const C& c) {
              return c.swapped == 0 || (c.ping_pong == 0 && (c.consumers == 1 || p.tokens > 64));
          }),
-    rule("tiles with x as the left operand have 64 columns at least",
+    rule("tiles with x as the left operand have 64 columns at least", through<C>(&C::swapped),
          [](const C& c) { return c.swapped != 0 || c.tile_n >= 64; }),
     rule("tiles of less than 128 x 128 are for problems that such tiles cover in four rounds",
+         through<C>(&C::swapped),
          [](const P& p, const C& c, const DeviceTraits& t) {
              const std::int64_t large = ceil_div(p.tokens, 128) * ceil_div(p.products() * p.out, 128);
              return c.swapped != 0 || c.tile_m * c.tile_n >= 128 * 128 || large <= 4 * t.sm_count;
          }),
-    rule("the parts of sums that meet in a cluster must fit the rings",
+    rule("the parts of sums that meet in a cluster must fit the rings", through<C>(&C::staged),
          [](const P& p, const C& c) {
              const Geometry g = geometry(p, c);
              return c.cluster_k == 1 || g.exchange_bytes() <= g.stages() * g.stage_bytes();

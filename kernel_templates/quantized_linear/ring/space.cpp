@@ -41,22 +41,25 @@ constexpr Constraint constraints[] = {
          [](const QuantizedProblem& p) { return p.is_packed() && p.tokens <= 64; }),
     rule("copies are of multiples of 16 bytes at such addresses: in is a multiple of 16",
          [](const QuantizedProblem& p) { return p.in % 16 == 0; }),
-    rule("a block holds all tokens, and no more than it must",
+    rule("a block holds all tokens, and no more than it must", through<RingConfig>(&RingConfig::tokens),
          [](const QuantizedProblem& p, const RingConfig& c) { return c.tokens == tokens_held(p); }),
     rule("a stage has whole units, of 64 columns or a group, for each of the warps that share it",
+         through<RingConfig>(&RingConfig::stage_columns),
          [](const QuantizedProblem& p, const RingConfig& c) {
              return c.stage_columns % (geometry(p, c).unit_columns() * c.k_warps) == 0;
          }),
     rule("tiles have rows that exist; more than 64 where that leaves enough of them",
+         through<RingConfig>(&RingConfig::cluster_k),
          [](const QuantizedProblem& p, const RingConfig& c, const DeviceTraits& t) {
              return c.rows == 64 || (c.rows / 2 < p.out && 2 * tiles(p, c) * c.cluster_k >= t.sm_count);
          }),
     rule("4 to 16 warps compute, 8 a multiprocessor at least",
+         through<RingConfig>(&RingConfig::blocks_per_sm),
          [](const QuantizedProblem& p, const RingConfig& c) {
              const int warps = geometry(p, c).compute_warps();
              return warps >= 4 && warps <= 16 && warps * c.blocks_per_sm >= 8;
          }),
-    rule("sums, x and codes must fit a thread's registers",
+    rule("sums, x and codes must fit a thread's registers", through<RingConfig>(&RingConfig::blocks_per_sm),
          [](const QuantizedProblem& p, const RingConfig& c) {
              const RingGeometry g = geometry(p, c);
              return registers(g) <= std::min<std::int64_t>(register_share(g, c), 224);
@@ -77,17 +80,20 @@ constexpr Constraint constraints[] = {
     rule("x passes through the ring where a block has few tiles: it comes anew for each",
          [](const RingConfig& c) { return c.x_streams == 0 || c.tiles <= 2; }),
     rule("every block of a cluster has columns for two stages, and results of its own",
+         through<RingConfig>(&RingConfig::cluster_k),
          [](const QuantizedProblem& p, const RingConfig& c) {
              const RingGeometry g = geometry(p, c);
              return g.cluster_k == 1 ||
                     (g.fragments() >= g.cluster_k && g.units() >= 2 * g.cluster_k * g.stage_units());
          }),
     rule("blocks that take several tiles are all resident, and leave few multiprocessors idle",
+         through<RingConfig>(&RingConfig::blocks_per_sm),
          [](const QuantizedProblem& p, const RingConfig& c, const DeviceTraits& t) {
              const std::int64_t count = blocks(p, c);
              return c.tiles == 1 || (count <= t.sm_count * c.blocks_per_sm && 4 * count >= 3 * t.sm_count);
          }),
     rule("a block takes one tile where that is at most four rounds",
+         through<RingConfig>(&RingConfig::blocks_per_sm),
          [](const QuantizedProblem& p, const RingConfig& c, const DeviceTraits& t) {
              const std::int64_t count = blocks(p, c);
              return c.tiles > 1 || count <= 4 * t.sm_count * c.blocks_per_sm;

@@ -49,12 +49,14 @@ constexpr auto own_constraints = std::to_array<Constraint>({
          [](const QuantizedProblem& p) { return p.in % 16 == 0 && p.out % 16 == 0; }),
     rule("warpgroups take one or two blocks of 64 rows, of gate and up one each; ping-pong is between two "
          "warpgroups",
+         through<WgmmaW16Config>(&WgmmaW16Config::swapped),
          [](const QuantizedProblem& p, const WgmmaW16Config& c) {
              const Geometry g = geometry(p, c);
              return (!g.ping_pong || g.consumers == 2) && g.tile_m % (64 * g.sharers()) == 0 &&
                     g.row_blocks() <= 2 && (!g.gated || g.row_blocks() == 2);
          }),
     rule("a thread's sums, fragments and codes must fit its registers",
+         through<WgmmaW16Config>(&WgmmaW16Config::tail_split),
          [](const QuantizedProblem& p, const WgmmaW16Config& c) {
              return fits_registers(p, geometry(p, c), c.tail_split != 0);
          }),
@@ -64,17 +66,20 @@ constexpr auto own_constraints = std::to_array<Constraint>({
          }),
     rule("each tile of tokens widens its weights anew: up to 64 tokens share a tile, more share tiles of 64, "
          "many of 128",
+         through<WgmmaW16Config>(&WgmmaW16Config::tile_n),
          [](const QuantizedProblem& p, const WgmmaW16Config& c) {
              const std::int64_t count = p.tokens;
              return c.tile_n >= (count <= 64 ? count : count <= 128 ? 64 : 128);
          }),
     rule("ping-pong hides the end of a tile behind the next one: with tiles of 64 tokens at least, worked on "
          "in more than one round",
+         through<WgmmaW16Config>(&WgmmaW16Config::programmatic),
          [](const QuantizedProblem& p, const WgmmaW16Config& c, const DeviceTraits& t) {
              return c.ping_pong == 0 ||
                     (c.tile_n >= 64 && tiles(p.dense(), geometry(p, c)) > resident_blocks(c, t));
          }),
     rule("the parts of sums that meet in a cluster must fit the rings",
+         through<WgmmaW16Config>(&WgmmaW16Config::staged),
          [](const QuantizedProblem& p, const WgmmaW16Config& c) {
              const Geometry g = geometry(p, c);
              return c.cluster_k == 1 || g.exchange_bytes() <= g.stages() * g.stage_bytes();

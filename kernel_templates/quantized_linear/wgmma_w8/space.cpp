@@ -37,6 +37,7 @@ constexpr auto own_constraints = std::to_array<Constraint>({
          [](const QuantizedProblem& p) { return p.in % 16 == 0 && p.out % 16 == 0; }),
     rule("sums of int8 products must fit 32 bits: in below 131072; n of such products is 8 or a multiple of "
          "16",
+         through<WgmmaW8Config>(&WgmmaW8Config::tile_n),
          [](const QuantizedProblem& p, const WgmmaW8Config& c) {
              return p.format != QuantFormat::w8a8 || (p.in < 131072 && (c.tile_n == 8 || c.tile_n % 16 == 0));
          }),
@@ -50,6 +51,7 @@ constexpr auto own_constraints = std::to_array<Constraint>({
     rule("sums are added up while another warpgroup multiplies: not in turn with it",
          [](const WgmmaW8Config& c) { return c.promote == 0 || c.ping_pong == 0; }),
     rule("with blocks the columns of a tile share a scale of the weight",
+         through<WgmmaW8Config>(&WgmmaW8Config::swapped),
          [](const QuantizedProblem& p, const WgmmaW8Config& c) {
              return !p.has_blocks() || c.swapped != 0 || scaled_block % geometry(p, c).result_columns() == 0;
          }),
