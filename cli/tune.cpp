@@ -119,7 +119,7 @@ std::string first_line(const std::string& text) {
 
 /// Compiling the best of a model's predictions takes minutes, and a GPU says more: who wants it done here
 /// asks for --offline, a higher effort or more time.
-constexpr std::chrono::seconds compiling_unasked{10};
+constexpr std::chrono::seconds compiling_unasked{5};
 
 /// No GPU: said first, then recordings where there are some, predictions for the rest.
 std::vector<TuneRun> run_without_gpu(const Workload& workload, const Gpus& gpus, const TuneContext& context) {

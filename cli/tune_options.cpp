@@ -68,7 +68,7 @@ void TuneCommandOptions::declare(const Arguments& app) {
         .range(1, most_kernels);
     Argument off = app.add_flag(
         "--offline", offline,
-        "Compile and predict for --arch, without a GPU, all of it (where no GPU is found: for ten seconds "
+        "Compile and predict for --arch, without a GPU, all of it (where no GPU is found: for five seconds "
         "behind the predictions)");
     app.add_option("--arch", arch, "Architecture for --offline (default sm_90a)").type_name(arch_type());
     Argument recorded =
