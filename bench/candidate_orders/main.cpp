@@ -32,6 +32,10 @@ using namespace hone::tuner;
 constexpr std::size_t judged_first = 32;                        // as WHOLE_SWEEP of bench/strategies.py
 constexpr std::size_t longest_bundle = std::size_t{256} << 20;  // bytes
 
+std::vector<cache::Trial> races_of(const std::string& bundle) {
+    return cache::read_bundle(runtime::read_text_file(bundle, longest_bundle), bundle);
+}
+
 /// The families as a build would have them that has seen no sweep of the problem's shape.
 class LeftOutFamilies {
   public:
@@ -39,9 +43,13 @@ class LeftOutFamilies {
         std::vector<Recording> recordings;
         for (const auto& file : std::filesystem::directory_iterator(HONE_SOURCE_DIR "/configs/recorded"))
             recordings.push_back(read_recording(file.path()));
+        std::vector<cache::Trial> races;
+        for (const auto& file : std::filesystem::directory_iterator(HONE_SOURCE_DIR "/configs/tuned"))
+            std::ranges::move(races_of(file.path().string()), std::back_inserter(races));
         for (const Family* family : families()) {  // those that have no corrections get none
             if (!family->calibration.empty())
-                fits_[family] = cost_fit::fit_left_out(cost_fit::cases_of(recordings, *family), judged_first);
+                fits_[family] = cost_fit::fit_left_out(cost_fit::training_cases(recordings, races, *family),
+                                                       judged_first);
         }
     }
     /// The problem with its family; nothing where its shape has no whole sweep.

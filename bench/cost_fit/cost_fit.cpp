@@ -25,6 +25,7 @@ constexpr double most_error = 1;  // on the logarithm: a candidate that went wro
 constexpr double ridge = 20;
 constexpr double level_nearness = 1.05;  // whose predictions are to be right as microseconds, too
 constexpr double level_ridge = 1;
+constexpr std::size_t enough_recorded = 20;  // problems
 constexpr int knots = static_cast<int>(calibration_knots.size());
 
 using Shares = std::array<double, calibration_knots.size()>;
@@ -226,13 +227,22 @@ std::vector<double> corrected_us(const Case& one, const Family& corrected) {
 }
 
 /// What the best of the first `count` by corrected prediction costs over the best of all.
-double loss_of(const Case& one, const Family& corrected, std::size_t count) {
-    std::vector<std::pair<double, double>> ranked;  // predicted and measured
+Judged judged(const Case& one, const Family& corrected, std::size_t count) {
+    std::vector<std::pair<double, const Measured*>> ranked;  // by prediction
     const std::vector<double> predicted = corrected_us(one, corrected);
-    for (std::size_t i = 0; i < predicted.size(); ++i) ranked.emplace_back(predicted[i], one.measured[i].us);
-    std::ranges::stable_sort(ranked, {}, &std::pair<double, double>::first);
-    ranked.resize(std::min(count, ranked.size()));
-    return std::ranges::min(ranked | std::views::values) / best_us(one) - 1;
+    for (std::size_t i = 0; i < predicted.size(); ++i) ranked.emplace_back(predicted[i], &one.measured[i]);
+    std::ranges::stable_sort(ranked, {}, &std::pair<double, const Measured*>::first);
+    const auto us = [](const auto& entry) { return entry.second->us; };
+    const auto best = std::ranges::min_element(ranked, {}, us);
+    const auto found = std::ranges::min_element(ranked | std::views::take(count), {}, us);
+    return {.judge = &one,
+            .loss = us(*found) / us(*best) - 1,
+            .rank = static_cast<std::size_t>(best - ranked.begin()),
+            .best = *best->second,
+            .first = *ranked.front().second};
+}
+double loss_of(const Case& one, const Family& corrected, std::size_t count) {
+    return judged(one, corrected, count).loss;
 }
 
 /// What brings the fast candidates' corrected predictions to their measured times: the other coefficients
@@ -299,6 +309,33 @@ std::vector<Case> cases_of(std::span<const tuner::Recording> recordings, const F
     return cases;
 }
 
+std::vector<Case> training_cases(std::span<const tuner::Recording> recordings,
+                                 std::span<const cache::Trial> races, const Family& family) {
+    std::vector<Case> all = cases_of(recordings, family);
+    if (all.size() >= enough_recorded) return all;
+    std::map<std::pair<std::string, std::string>, Case> cases;  // by GPU and problem
+    for (const cache::Trial& race : races) {
+        if (race.key.family != family.name || race.provenance != cache::Provenance::measured) continue;
+        const auto device = std::ranges::find_if(
+            recordings, [&](const tuner::Recording& recording) { return recording.device.gpu == race.key.gpu; });
+        if (device == recordings.end()) continue;
+        const std::string text =
+            fmt::format("{} {} {}", family.name, race.key.static_fields, race.key.dynamic_fields);
+        const auto problem = parse_problem(text);
+        if (!problem) continue;
+        const DeviceTraits& traits = device->device.traits;
+        const auto candidate = parse_candidate(family, race.candidate);
+        if (!candidate || !allowed(*problem, *candidate, traits)) continue;
+        Case& one = cases.try_emplace({race.key.gpu.name, text}, Case{*problem, traits, {}}).first->second;
+        const double model_us = candidate->variant->predict_us(*problem, candidate->config, traits);
+        one.measured.push_back({*candidate, race.timing.median_us, model_us});
+    }
+    for (auto& [_, one] : cases) {
+        if (one.measured.size() > 1) all.push_back(std::move(one));
+    }
+    return all;
+}
+
 std::vector<Coefficient> fit(std::span<const Case> cases) {
     if (cases.empty()) return {};
     const Family& family = *cases.front().problem.family;
@@ -337,35 +374,37 @@ std::map<std::string, std::vector<Coefficient>> fit_left_out(std::span<const Cas
     return fits;
 }
 
-Loss loss_left_out(std::span<const Case> cases, std::size_t count) {
+std::vector<Judged> judged_left_out(std::span<const Case> cases, std::size_t count) {
     const std::map<std::string, std::vector<Coefficient>> fits = fit_left_out(cases, count);
-    std::vector<double> losses;
+    std::vector<Judged> all;
     for (const Case& one : cases) {
         if (!one.judges(count)) continue;
         const Corrected corrected(*one.problem.family, fits.at(static_text(one.problem)));
-        losses.push_back(loss_of(one, corrected.family, count));
+        all.push_back(judged(one, corrected.family, count));
     }
+    return all;
+}
+
+Loss loss_left_out(std::span<const Case> cases, std::size_t count) {
+    std::vector<double> losses;
+    for (const Judged& one : judged_left_out(cases, count)) losses.push_back(one.loss);
     return summary_of(losses);
 }
 
-std::string_view room_of(const Family& family) {
-    return family.device_namespace.empty() ? family.name : family.device_namespace;
-}
-
-std::string source_of(std::span<const Coefficient> coefficients, const Family& family) {
+std::string source_of(std::span<const Coefficient> coefficients, std::string_view room) {
     std::string text = fmt::format(
         "// What measurements add to the cost models (kernel_templates/calibration.h): thousandths of the\n"
         "// logarithm of a factor, at floors of 1/16, 1/4, 1, 4, 16, 64, 256 and 1024 us. Written by\n"
         "// bench/cost_fit; fitted anew rather than edited.\n"
         "#pragma once\n\n#include \"kernel_templates/calibration.h\"\n\nnamespace hone::{} {{\n\n"
         "// clang-format off\ninline constexpr Coefficient calibration[] = {{\n",
-        room_of(family));
+        room);
     for (const Coefficient& coefficient : coefficients) {
         text += fmt::format("    {{\"{}\", \"{}\", {}, {{{{{}}}}}{}}},\n", coefficient.variant,
                             coefficient.tunable, coefficient.value, fmt::join(coefficient.per_mille, ", "),
                             coefficient.given == 0 ? "" : fmt::format(", {}", coefficient.given));
     }
-    return text + fmt::format("}};\n// clang-format on\n\n}}  // namespace hone::{}\n", room_of(family));
+    return text + fmt::format("}};\n// clang-format on\n\n}}  // namespace hone::{}\n", room);
 }
 
 }  // namespace hone::cost_fit

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cache/records.h"
 #include "kernel_templates/family.h"
 #include "tuner/measure/recorded.h"
 
@@ -37,9 +38,24 @@ struct Loss {
     double worst = 0;
 };
 
+/// How a case that can judge `count` predictions comes out.
+struct Judged {
+    const Case* judge = nullptr;
+    double loss = 0;       ///< a fraction
+    std::size_t rank = 0;  ///< of the best, by prediction
+    Measured best;
+    Measured first;  ///< by prediction
+};
+
 /// The cases of a family in recordings. A time is the median of all samples, above 20 us their first tenth:
 /// long calls lower the clock, and not all alike.
 [[nodiscard]] std::vector<Case> cases_of(std::span<const tuner::Recording> recordings, const Family& family);
+
+/// What a family is fitted to: its cases in recordings, and where these are few, the races that ship, too:
+/// winners and their contenders, of GPUs that have a recording. Those train and cannot judge: a race has few
+/// candidates, all of them near the best.
+[[nodiscard]] std::vector<Case> training_cases(std::span<const tuner::Recording> recordings,
+                                               std::span<const cache::Trial> races, const Family& family);
 
 /// Coefficients for every variant that was measured; all zero ones are left out.
 [[nodiscard]] std::vector<Coefficient> fit(std::span<const Case> cases);
@@ -51,12 +67,11 @@ struct Loss {
 
 /// What the first `count` predictions lose, over the cases that can judge them.
 [[nodiscard]] Loss loss_of_model(std::span<const Case> cases, std::size_t count);
-/// The same, each static problem's order corrected as fit_left_out() says.
+/// The same case by case, each static problem's order corrected as fit_left_out() says; and all in one.
+[[nodiscard]] std::vector<Judged> judged_left_out(std::span<const Case> cases, std::size_t count);
 [[nodiscard]] Loss loss_left_out(std::span<const Case> cases, std::size_t count);
 
-/// The folder below kernel_templates/ that has the family's `calibration.h`, and its namespace below hone::.
-[[nodiscard]] std::string_view room_of(const Family& family);
-/// The text of `calibration.h`.
-[[nodiscard]] std::string source_of(std::span<const Coefficient> coefficients, const Family& family);
+/// The text of the `calibration.h` in this folder below kernel_templates/, which is the namespace below hone::.
+[[nodiscard]] std::string source_of(std::span<const Coefficient> coefficients, std::string_view room);
 
 }  // namespace hone::cost_fit

@@ -2,8 +2,9 @@
 // predictions lose against the best recorded: by the models alone, and corrected by a fit that has not seen
 // the static problem.
 //
-//   build/release/bench/cost_fit [--write]
+//   build/release/bench/cost_fit [--write] [--list]
 //
+// --list says which problems lose something with the first 16, and to what.
 // --write puts the coefficients into the tree, kernel_templates/<family or namespace>/calibration.h, for each
 // family that has such a file.
 #include <fmt/format.h>
@@ -15,7 +16,9 @@
 #include <string_view>
 
 #include "bench/cost_fit/cost_fit.h"
+#include "cache/bundle.h"
 #include "kernel_templates/catalog.h"
+#include "runtime/system/text_file.h"
 #include "tuner/errors.h"
 
 namespace {
@@ -24,6 +27,7 @@ using namespace hone;
 using namespace hone::cost_fit;
 namespace fs = std::filesystem;
 
+constexpr std::size_t longest_bundle = std::size_t{256} << 20;  // bytes
 constexpr std::array<std::size_t, 2> first_predictions{16, 6};  // of whole sweeps, and of quick ones
 
 void print(const Family& family, std::span<const Case> cases, std::size_t count) {
@@ -38,29 +42,52 @@ void print(const Family& family, std::span<const Case> cases, std::size_t count)
     }
 }
 
-/// Its own folder's, or where it has corrections, that of its namespace; empty where it is to have none.
-fs::path file_of(const Family& family) {
-    const fs::path templates = fs::path(HONE_SOURCE_DIR) / "kernel_templates";
-    const fs::path own = templates / family.name / "calibration.h";
-    if (fs::exists(own)) return own;
-    return family.calibration.empty() ? fs::path() : templates / room_of(family) / "calibration.h";
+/// Those that lose something, the worst first.
+void print_worst(std::span<const Case> cases) {
+    std::vector<Judged> all = judged_left_out(cases, first_predictions.front());
+    std::ranges::stable_sort(all, std::ranges::greater{}, &Judged::loss);
+    for (const Judged& one : all) {
+        if (one.loss <= 0) break;
+        fmt::print("  {:6.2f} %  {} on {}\n", 100 * one.loss, to_string(one.judge->problem), one.judge->traits.name);
+        fmt::print("            best  {:9.2f} us, model {:9.2f}, rank {}: {}\n", one.best.us, one.best.model_us,
+                   one.rank, to_string(one.best.candidate));
+        fmt::print("            first {:9.2f} us, model {:9.2f}: {}\n", one.first.us, one.first.model_us,
+                   to_string(one.first.candidate));
+    }
 }
 
-void write(const Family& family, std::span<const Coefficient> coefficients) {
-    std::ofstream out(file_of(family), std::ios::trunc);
-    out << source_of(coefficients, family);
-    if (!out.flush()) throw tuner::ConfigError(file_of(family).string() + ": cannot be written");
+const fs::path templates = fs::path(HONE_SOURCE_DIR) / "kernel_templates";
+
+/// The folder of its `calibration.h`: its own, or where it has corrections, that of its namespace; empty where
+/// it is to have none.
+std::string_view room_of(const Family& family) {
+    if (fs::exists(templates / family.name / "calibration.h")) return family.name;
+    return family.calibration.empty() ? std::string_view() : family.device_namespace;
+}
+
+void write(std::string_view room, std::span<const Coefficient> coefficients) {
+    const fs::path file = templates / room / "calibration.h";
+    std::ofstream out(file, std::ios::trunc);
+    out << source_of(coefficients, room);
+    if (!out.flush()) throw tuner::ConfigError(file.string() + ": cannot be written");
 }
 
 int run(std::span<const std::string_view> arguments) {
+    const bool lists = std::ranges::find(arguments, "--list") != arguments.end();
     const bool writes = std::ranges::find(arguments, "--write") != arguments.end();
     std::vector<tuner::Recording> recordings;
     for (const fs::directory_entry& file : fs::directory_iterator(HONE_SOURCE_DIR "/configs/recorded"))
         recordings.push_back(tuner::read_recording(file.path()));
+    std::vector<cache::Trial> races;
+    for (const fs::directory_entry& file : fs::directory_iterator(HONE_SOURCE_DIR "/configs/tuned")) {
+        const std::string text = runtime::read_text_file(file.path(), longest_bundle);
+        std::ranges::move(cache::read_bundle(text, file.path().string()), std::back_inserter(races));
+    }
     for (const Family* family : families()) {
-        const std::vector<Case> cases = cases_of(recordings, *family);
+        const std::vector<Case> cases = training_cases(recordings, races, *family);
         for (const std::size_t count : first_predictions) print(*family, cases, count);
-        if (writes && !cases.empty() && !file_of(*family).empty()) write(*family, fit(cases));
+        if (lists) print_worst(cases);
+        if (writes && !cases.empty() && !room_of(*family).empty()) write(room_of(*family), fit(cases));
     }
     return 0;
 }

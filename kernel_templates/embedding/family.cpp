@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string>
 
+#include "kernel_templates/embedding/calibration.h"
 #include "kernel_templates/embedding/rows_plan.h"
 #include "kernel_templates/kit/accesses.h"
 #include "kernel_templates/kit/ceil_div.h"
@@ -151,6 +152,7 @@ const Family embedding_family = embedding::declared({
     .validate = embedding::validate,
     .tolerance = embedding::tolerance,
     .work = embedding::work,
+    .calibration = embedding::calibration,
     .reference_source = "embedding/reference.cu",
     .reference_kernels = embedding::reference_kernels,
     .reference_plan = embedding::reference_plan,

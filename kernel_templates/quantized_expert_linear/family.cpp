@@ -4,6 +4,7 @@
 
 #include "kernel_templates/expert_linear/sizes.h"
 #include "kernel_templates/kit/launches.h"
+#include "kernel_templates/quantized_expert_linear/calibration.h"
 #include "kernel_templates/quantized_expert_linear/quantized_expert_linear.h"
 #include "kernel_templates/quantized_expert_linear/variants.h"
 #include "kernel_templates/quantized_linear/formats.h"
@@ -76,6 +77,7 @@ const Family quantized_expert_linear_family = quantized_expert_linear::declared(
     .validate = quantized_expert_linear::validate,
     .tolerance = quantized_expert_linear::tolerance,
     .work = quantized_expert_linear::work,
+    .calibration = quantized_expert_linear::calibration,
     .reference_source = "quantized_expert_linear/reference.cu",
     .reference_kernels = quantized_expert_linear::reference_kernels,
     .reference_plan = quantized_expert_linear::reference_plan,

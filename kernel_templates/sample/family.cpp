@@ -90,23 +90,30 @@ struct Cost {
     double resident = 1;  ///< blocks that share a multiprocessor
     double threads = 0;   ///< a block
     double tokens = 0;    ///< a block
+    double access_bytes = 16;
     Look look = Look::masses;
+    bool streams = false;
     bool programmatic = false;
 };
 
-/// Blocks that share a multiprocessor slow each other.
+/// Microseconds of the meetings of a row's blocks, and of threads in them; slots of values are looked through.
 double exchanges_us(const Cost& cost, double together) {
-    const double values_us = cost.look == Look::values ? 7 : 0;
-    const double us = 5 + 0.15 * cost.blocks + 1e-3 * cost.threads + values_us;
-    return us * (0.75 + 0.25 * together);
+    const double values_us = cost.look == Look::values ? 8 * (0.75 + 0.25 * together) : 0.0;
+    return 6 + 0.26 * cost.blocks + 1.5e-3 * cost.threads + values_us;
 }
 
-/// Nanoseconds of a token of a block: few threads leave arithmetic waiting.
+/// Narrow accesses are more instructions.
+double access_factor(const Cost& cost) {
+    return cost.access_bytes >= 16 ? 1.0 : cost.access_bytes >= 8 ? 1.048 : 1.975;
+}
+
+/// Nanoseconds of a token of a block: few threads leave arithmetic waiting, and blocks that share a
+/// multiprocessor share its lanes.
 double looks_ns(const Cost& cost, double together) {
     switch (cost.look) {
-        case Look::held: return 0.2 + 25 / cost.threads;
-        case Look::masses: return 0.25 * together + 100 / cost.threads;
-        case Look::values: return 0.02 * together + 73 / cost.threads;
+        case Look::held: return 0.21 * together + 25 / cost.threads;
+        case Look::masses: return 0.196 * together + 203 / cost.threads;
+        case Look::values: return 0.03 * together + 73 / cost.threads;
     }
     return 0;
 }
@@ -119,8 +126,9 @@ double clusters_at_once(const Cost& cost, const DeviceTraits& traits) {
 }
 
 /// Modelled microseconds: a launch, and for each wave of clusters the exchanges, which take longer the more
-/// blocks meet, and the looks at a block's logits. Fitted to 25 configs on an H200 with 128,256 and 32,000
-/// logits in bf16 and 1, 8, 64 and 256 rows; `values` is reckoned from that and from instructions.
+/// blocks meet, and the looks at a block's logits; or what all logits take, of memory and of instructions.
+/// Fitted to 1,134 configs on an H200 with 128,256 logits in bf16 and 1 to 256 rows, and to the races of an
+/// H100 and an H200 that ship, with 50,257 and with fp16.
 double modelled_us(const SampleProblem& p, const Cost& cost, const DeviceTraits& traits) {
     // Blocks share a multiprocessor before all others have one.
     const double blocks = static_cast<double>(p.rows) * cost.blocks;
@@ -129,26 +137,37 @@ double modelled_us(const SampleProblem& p, const Cost& cost, const DeviceTraits&
     const double waves = std::ceil(rows / (clusters_at_once(cost, traits) * cost.resident));
 
     const double clock = 1.98e6 / std::max(traits.sm_clock_khz, 1);
-    const double part = p.filters ? 1.0 : 0.45;
+    const double access = access_factor(cost);
+    const double part = p.filters ? 1.0 : 0.3;
     const double body_us =
-        part * clock * (exchanges_us(cost, together) + 1e-3 * looks_ns(cost, together) * cost.tokens);
+        part * clock * (exchanges_us(cost, together) + 1e-3 * looks_ns(cost, together) * access * cost.tokens);
 
+    constexpr double logits_a_cycle = 2.3;  // of a multiprocessor, in accesses of 16 bytes
     const double logits = static_cast<double>(p.rows) * static_cast<double>(p.vocabulary);
     const double bytes = logits * static_cast<double>(p.element_bytes());
     const double memory_us = bytes / (0.86e-6 * traits.memory_bytes_per_s);
-    return (cost.programmatic ? 0.3 : 1.0) + std::max(waves * body_us, memory_us);
+    const double issue_us = access * clock * logits / (logits_a_cycle * 1980 * traits.sm_count);
+    const double all_us = std::max(memory_us, issue_us);
+    const double call_us = std::max(waves * body_us, all_us) + 0.15 * std::min(waves * body_us, all_us);
+    return (cost.programmatic ? 0.3 : 1.2) + (cost.streams ? 0.996 : 1.0) * call_us;
 }
 
 /// By the row's home.
 constexpr Look looks[] = {Look::held, Look::masses, Look::values, Look::masses};
 
+/// Registers of a thread, of what the compiler has made of 128,256 logits.
+std::int64_t registers(const SampleProblem& p, const RowConfig& c) {
+    if (p.filters) return c.home == 0 ? 128 : 64;
+    return c.home == 0 ? 16 + 2 * held(p, c) : 56;
+}
+
 /// Blocks that share a multiprocessor.
 std::int64_t resident(const SampleProblem& p, const RowConfig& c, const DeviceTraits& traits) {
-    constexpr std::int64_t reserved_bytes = 1024;            // of each block, by the driver
-    const std::int64_t together = c.home == 0 ? 512 : 1024;  // threads of up to 128 registers, or 64
-    const std::int64_t by_threads = std::max<std::int64_t>(together / c.threads, 1);
-    return std::clamp<std::int64_t>(traits.shared_bytes_per_sm / (shared_bytes(p, c) + reserved_bytes), 1,
-                                    by_threads);
+    constexpr std::int64_t reserved_bytes = 1024;  // of each block, by the driver
+    const std::int64_t by_shared = traits.shared_bytes_per_sm / (shared_bytes(p, c) + reserved_bytes);
+    const std::int64_t by_registers = traits.registers_per_sm / (registers(p, c) * c.threads);
+    const std::int64_t by_threads = traits.max_threads_per_sm / c.threads;
+    return std::max<std::int64_t>(std::min({by_shared, by_registers, by_threads}), 1);
 }
 
 double predict_us(const SampleProblem& p, const RowConfig& c, const DeviceTraits& traits) {
@@ -159,7 +178,9 @@ double predict_us(const SampleProblem& p, const RowConfig& c, const DeviceTraits
                         .resident = is_alone ? 1.0 : static_cast<double>(resident(p, c, traits)),
                         .threads = static_cast<double>(c.threads),
                         .tokens = static_cast<double>(tokens),
+                        .access_bytes = static_cast<double>(c.vector * p.element_bytes()),
                         .look = looks[c.home],
+                        .streams = c.load_hint == 2,
                         .programmatic = c.programmatic != 0},
                        traits);
 }
