@@ -2,8 +2,8 @@
 // from it, several runs with other seeds, and holds every run's winners against every other's, as
 // `hone list --compare` does:
 //
-//     two_runs MODEL RECORDING [--runs N] [--calm X] [--disturbed P] [--effort E] [--new-shapes] [--list]
-//              [--losers X] [BUNDLE...]
+//     two_runs MODEL RECORDING [--runs N] [--calm X] [--disturbed P] [--effort E] [--new-shapes] [--unfair]
+//              [--list] [--losers X] [BUNDLE...]
 //
 // BUNDLEs are exports of winners that are known before, with --new-shapes without those of the model's own
 // shapes; without one nothing is. Prints how many winners are the same, tied, and neither (--list: which);
@@ -13,8 +13,10 @@
 // all of them), times a factor of the candidate's own that is drawn anew whenever a problem is begun: how far
 // some finalist of the family moved between its recorded heat and final, against its race's median. All of it
 // in a share P (0.08) of the problems, X (0.02) of it in the others: with these, two runs by the rules of
-// 2026-11-24 were as alike as on an H200, or a little less.
+// 2026-11-24 were as alike as on an H200, or a little less. Problems whose recorded times cannot be compared
+// (comparable.h) are left out, unless --unfair asks for them.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -29,6 +31,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/comparable.h"
 #include "bench/empty_cache.h"
 #include "cache/bundle.h"
 #include "runtime/system/text_file.h"
@@ -43,6 +46,7 @@ namespace {
 
 using namespace hone;
 using namespace hone::tuner;
+using bench::Comparable;
 
 constexpr double short_us = 20;                                 // above it power may limit the clock
 constexpr std::size_t longest_bundle = std::size_t{256} << 20;  // bytes
@@ -51,57 +55,33 @@ constexpr std::size_t longest_bundle = std::size_t{256} << 20;  // bytes
 struct Truth {
     double us = 0;               ///< of all its samples: what runs of it are drawn around, and judged by
     std::vector<double> rounds;  ///< of the heat, over their middle mean
+    bool is_judge = true;        ///< whether others may be held against it
 };
 
 using Truths = std::map<std::string, Truth>;  ///< by candidate
 
-std::vector<double> part(const std::vector<double>& us, std::size_t begin, std::size_t end) {
-    return {us.begin() + static_cast<std::ptrdiff_t>(std::min(begin, us.size())),
-            us.begin() + static_cast<std::ptrdiff_t>(std::min(end, us.size()))};
-}
-
-/// A median of ratios; 1 where there are none.
-double typical(const std::vector<double>& ratios) { return ratios.empty() ? 1 : median(ratios); }
-
-/// How many samples of a problem's candidates are those of a screening, which a recording begins with, and
-/// where those of its heat end.
-struct Stages {
-    std::size_t screened = 3;
-    std::size_t heat_end = 13;
-};
-
-/// Where a replay takes over a millisecond it is screened once, and five rounds are a heat.
-Stages stages_of(const RecordedProblem& problem) {
-    const auto is_screened_once = [](const auto& named) { return named.second.us.size() == 1; };
-    return std::ranges::any_of(problem.candidates, is_screened_once) ? Stages{1, 6} : Stages{};
-}
-
-/// Whoever was screened alone is brought to the heat's clock, and so is what a final adds.
+/// Whoever was screened alone is brought to the heat's clock, and so is what a final adds. Where the clock
+/// moved, whoever was screened alone is no judge, and whoever ran in other rounds is left out.
 Truths truths_of(const RecordedProblem& problem) {
-    const auto [screened, heat_end] = stages_of(problem);
-    std::vector<double> heat_over_screening;
-    std::vector<double> final_over_heat;
-    for (const auto& [_, candidate] : problem.candidates) {
-        if (candidate.us.size() < heat_end) continue;
-        const double heat = median(part(candidate.us, screened, heat_end));
-        heat_over_screening.push_back(heat / median(part(candidate.us, 0, screened)));
-        if (candidate.us.size() >= heat_end + 3)
-            final_over_heat.push_back(median(part(candidate.us, heat_end, candidate.us.size())) / heat);
-    }
-    const double clock = typical(heat_over_screening);
-    const double clock_of_final = typical(final_over_heat);
+    const Comparable comparable(problem);
     Truths truths;
     for (const auto& [name, candidate] : problem.candidates) {
         if (candidate.us.empty()) continue;
-        const bool raced = candidate.us.size() >= heat_end;
-        std::vector<double> us = raced ? part(candidate.us, screened, heat_end) : candidate.us;
+        const bool raced = comparable.raced(candidate.us);
+        std::vector<double> us = candidate.us;
+        if (raced) {
+            std::optional<std::vector<double>> heat = comparable.heat(candidate.us);
+            if (!heat) continue;
+            us = std::move(*heat);
+        }
         std::vector<double> pooled = us;
-        for (double& sample : pooled) sample *= raced ? 1 : clock;
-        for (const double sample : part(candidate.us, heat_end, candidate.us.size()))
-            pooled.push_back(sample / clock_of_final);
+        for (double& sample : pooled) sample *= raced ? 1 : comparable.clock;
+        if (raced) std::ranges::copy(comparable.final_samples(candidate.us), std::back_inserter(pooled));
         const double middle = trimmed_mean(us);
         for (double& sample : us) sample /= middle;
-        truths[name] = {.us = trimmed_mean(pooled), .rounds = std::move(us)};
+        truths[name] = {.us = trimmed_mean(pooled),
+                        .rounds = std::move(us),
+                        .is_judge = raced || !comparable.clock_moved};
     }
     return truths;
 }
@@ -112,15 +92,17 @@ using Moves = std::map<std::pair<std::string, bool>, std::vector<double>>;
 Moves moves_of(const Recording& recording) {
     Moves moves;
     for (const auto& [text, problem] : recording.problems) {
-        const auto [screened, heat_end] = stages_of(problem);
+        const Comparable comparable(problem);
+        if (!comparable.is_fair()) continue;
         std::vector<double> changes;
         double fastest = std::numeric_limits<double>::infinity();
         for (const auto& [_, candidate] : problem.candidates) {
-            if (candidate.us.size() < heat_end + 10) continue;
-            const double heat = trimmed_mean(part(candidate.us, screened, heat_end));
+            if (candidate.us.size() < comparable.stages.heat_end + 10) continue;
+            const std::optional<std::vector<double>> heat = comparable.heat(candidate.us);
+            if (!heat) continue;
             changes.push_back(
-                std::log(trimmed_mean(part(candidate.us, heat_end, candidate.us.size())) / heat));
-            fastest = std::min(fastest, heat);
+                std::log(trimmed_mean(comparable.final_samples(candidate.us)) / trimmed_mean(*heat)));
+            fastest = std::min(fastest, trimmed_mean(*heat));
         }
         if (changes.size() < 3) continue;
         const double all = median(changes);
@@ -170,7 +152,7 @@ class NoisyReplay final : public Measurer {
     [[nodiscard]] int calls_per_replay() const override { return recorded_->calls_per_replay; }
     [[nodiscard]] bool can_measure(const Problem& problem, const Candidate& candidate) const override {
         const auto found = recording_.problems.find(to_string(problem));
-        return found != recording_.problems.end() && found->second.candidates.contains(to_string(candidate));
+        return found != recording_.problems.end() && truths_.at(found->first).contains(to_string(candidate));
     }
     [[nodiscard]] std::optional<cache::Resources> resources_of(const Candidate& candidate) const override {
         return recorded_->candidates.at(to_string(candidate)).resources;
@@ -211,7 +193,7 @@ class NoisyReplay final : public Measurer {
         Samples found{.verdict = recorded_->candidates.at(name).verdict, .us = {}};
         const auto known = known_->find(name);
         if (known == known_->end()) return found;
-        const auto& [us, heat] = known->second;
+        const auto& [us, heat, _] = known->second;
         const double moved = own_factor(name);
         for (const std::uint64_t round : rounds) {
             found.us.push_back(us * moved * heat[round % heat.size()]);
@@ -266,12 +248,14 @@ struct Arguments {
     Effort effort = Effort::quick;
     bool new_shapes = false;
     bool list = false;
+    bool with_unfair = false;
     std::optional<double> losers;  ///< those that lose more are listed; in %
 };
 
-/// Of those that have times, and there are some.
+/// Of those that others may be held against, and there are some.
 Truths::const_iterator fastest_of(const Truths& truths) {
-    return std::ranges::min_element(truths, {}, [](const auto& known) { return known.second.us; });
+    return std::ranges::min_element(
+        truths, {}, [](const auto& known) { return std::pair(!known.second.is_judge, known.second.us); });
 }
 
 cache::Filter filter_of(const Problem& problem) {
@@ -305,7 +289,7 @@ FinishedRun run_once(const Workload& workload, const TuneOptions& options, Noisy
         }
         for (const cache::Trial& other : problem.ties.others) end.ties.insert(other.candidate);
         const auto fastest = fastest_of(known);
-        end.loss = known.at(end.winner).us / fastest->second.us - 1;
+        end.loss = std::max(known.at(end.winner).us / fastest->second.us - 1, 0.0);
         end.fastest = fastest->first;
         const auto tried = std::ranges::min_element(end.seen, {}, [&](const auto& seen) {
             return known.contains(seen.first) ? known.at(seen.first).us : 1e9;
@@ -432,12 +416,32 @@ void print_all(const std::vector<FinishedRun>& runs, bool list) {
                candidates / count, images / count, gpu_s / count);
 }
 
+/// Problems of the model that judge nobody.
+void print_unfair(const std::vector<std::string>& unfair, const Workload& workload, bool list) {
+    std::vector<std::string> left_out;
+    for (const Problem& problem : workload.problems) {
+        const std::string text = to_string(problem);
+        if (std::ranges::find(unfair, text) != unfair.end()) left_out.push_back(text);
+    }
+    if (left_out.empty()) return;
+    fmt::print("{} problems are not judged: the clock moved while their kernels ran one after another\n",
+               left_out.size());
+    if (list) fmt::print("  {}\n", fmt::join(left_out, "\n  "));
+}
+
 void compare_runs(const Arguments& arguments) {
     const Recording recording = read_recording(arguments.recording);
     const Moves moves = moves_of(recording);
     std::map<std::string, Truths> truths;
-    for (const auto& [text, problem] : recording.problems) truths[text] = truths_of(problem);
+    std::vector<std::string> unfair;
+    for (const auto& [text, problem] : recording.problems) {
+        if (arguments.with_unfair || Comparable(problem).is_fair())
+            truths[text] = truths_of(problem);
+        else
+            unfair.push_back(text);
+    }
     Workload workload = model_workload(read_model(arguments.model), {});
+    print_unfair(unfair, workload, arguments.list);
     std::erase_if(workload.problems,
                   [&](const Problem& problem) { return !truths.contains(to_string(problem)); });
     TuneOptions options{.effort = arguments.effort, .budget = {}};
@@ -471,6 +475,8 @@ std::optional<Arguments> read_arguments(int argc, char** argv) {
         if (has_value && i + 1 == argc) return std::nullopt;
         if (word == "--list") {
             arguments.list = true;
+        } else if (word == "--unfair") {
+            arguments.with_unfair = true;
         } else if (word == "--new-shapes") {
             arguments.new_shapes = true;
         } else if (word == "--losers") {
@@ -501,7 +507,7 @@ int main(int argc, char** argv) {
     if (!arguments) {
         fmt::print(stderr,
                    "usage: two_runs MODEL RECORDING [--runs N] [--calm X] [--disturbed P] [--effort E] "
-                   "[--new-shapes] [--list] [--losers X] [BUNDLE...]\n");
+                   "[--new-shapes] [--unfair] [--list] [--losers X] [BUNDLE...]\n");
         return 2;
     }
     try {
