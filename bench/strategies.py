@@ -15,6 +15,7 @@ import argparse
 import json
 import math
 import re
+import statistics
 import subprocess
 import sys
 import zlib
@@ -44,17 +45,28 @@ def places_of(space: Space) -> np.ndarray:
     return np.array([[order.index(value) for order, value in zip(orders, config)] for config in space.configs])
 
 
+class Memory:
+    """What Search has worked out of a problem's space, for all its seeds: the same configurations come again and again."""
+
+    def __init__(self) -> None:
+        self.nearest: Dict[Tuple[int, ...], List[int]] = {}
+        self.neighbours: Dict[int, np.ndarray] = {}
+
+
 class Search:
     """What a strategy sees of a problem: places of values instead of values, and times at a price. What was measured once
     costs nothing again; a configuration that was not recorded is not measured but replaced by the one nearest to it."""
 
-    def __init__(self, places: np.ndarray, us: List[float], budget: int, seed: Sequence[int]):
+    def __init__(self, places: np.ndarray, us: List[float], budget: int, seed: Sequence[int],
+                 memory: Optional[Memory] = None):
         self.places = places  # [candidates, parameters], as places_of() gives them
+        self.rows = places.tolist()  # the same as lists, which are faster where few numbers are worked on
         self.most = places.max(axis=0)
         self.us = us
         self.budget = min(budget, len(us))
         self.random = np.random.default_rng(seed)
         self.measured: Dict[int, float] = {}  # in their order
+        self.memory = memory or Memory()
 
     def __len__(self) -> int:
         return len(self.us)
@@ -72,16 +84,22 @@ class Search:
     def sample(self, count: int) -> List[int]:
         return self.random.permutation(len(self))[:count].tolist()
 
-    def nearest(self, places: np.ndarray) -> int:
+    def nearest(self, places: Sequence[int]) -> int:
         """The fewest other values, then the smallest distance between places, then by chance."""
-        apart = np.abs(self.places - places)
-        score = (apart != 0).sum(axis=1) * 1e6 + apart.sum(axis=1)
-        return int(self.random.choice(np.flatnonzero(score == score.min())))
+        key = tuple(places)
+        near = self.memory.nearest.get(key)
+        if near is None:
+            apart = np.abs(self.places - np.array(key))
+            score = (apart != 0).sum(axis=1) * 1e6 + apart.sum(axis=1)
+            near = self.memory.nearest[key] = np.flatnonzero(score == score.min()).tolist()
+        return near[int(self.random.random() * len(near))] if len(near) > 1 else near[0]
 
     def neighbours(self, candidate: int) -> List[int]:
         """Those with one other value, in the order of chance."""
-        differ = (self.places != self.places[candidate]).sum(axis=1)
-        return self.random.permutation(np.flatnonzero(differ == 1)).tolist()
+        if candidate not in self.memory.neighbours:
+            differ = (self.places != self.places[candidate]).sum(axis=1)
+            self.memory.neighbours[candidate] = np.flatnonzero(differ == 1)
+        return self.random.permutation(self.memory.neighbours[candidate]).tolist()
 
 
 def random_search(search: Search) -> None:
@@ -93,28 +111,35 @@ def differential_evolution(search: Search) -> None:
     """rand-to-best/1/bin over places as real numbers; 20 members, F from 0.5 to 1 anew each generation, CR 0.7; begins anew
     after 100 generations, or when the members' times differ by 1 % in standard deviation."""
     size, crossover, generations = 20, 0.7, 100
+    most = search.most.tolist()
     while True:
-        members = search.places[search.sample(size)].astype(float)
+        members = [search.rows[i] for i in search.sample(size)]
         times = [search.measure(search.nearest(member)) for member in members]
         for _ in range(generations):
-            if all(map(math.isfinite, times)) and np.std(times) <= 0.01 * np.mean(times):
+            if all(map(math.isfinite, times)) and statistics.pstdev(times) <= 0.01 * statistics.fmean(times):
                 break
             scale = search.random.uniform(0.5, 1.0)
             for i in range(len(members)):
-                evolve(search, members, times, i, scale, crossover)
+                evolve(search, members, times, i, scale, crossover, most)
 
 
-def evolve(search: Search, members: np.ndarray, times: List[float], i: int, scale: float, crossover: float) -> None:
+def evolve(search: Search, members: List[List[float]], times: List[float], i: int, scale: float, crossover: float,
+           most: List[int]) -> None:
     """The i-th member's trial takes its place where it is not slower."""
-    base, left, right = members[search.random.choice(len(members), 3, replace=False)]
-    best = members[int(np.argmin(times))]
-    mutant = base + scale * (best - base) + scale * (left - right)
-    outside = (mutant < 0) | (mutant > search.most)
-    mutant = np.where(outside, search.random.uniform(0, search.most), mutant)
-    taken = search.random.random(len(mutant)) < crossover
-    taken[search.random.integers(len(mutant))] = True
-    trial = np.where(taken, mutant, members[i])
-    time = search.measure(search.nearest(np.rint(trial)))
+    count, width = len(members), len(most)
+    chance = search.random.random(2 * width + 4).tolist()
+    a, b, c = int(chance[-1] * count), int(chance[-2] * (count - 1)), int(chance[-3] * (count - 2))
+    b += b >= a  # three different members, each as likely as the others
+    c += c >= min(a, b)
+    c += c >= max(a, b)
+    base, left, right, best = members[a], members[b], members[c], members[times.index(min(times))]
+    always = int(chance[-4] * width)
+    trial = list(members[i])
+    for k, end in enumerate(most):
+        if chance[k] < crossover or k == always:
+            value = base[k] + scale * (best[k] - base[k]) + scale * (left[k] - right[k])
+            trial[k] = value if 0 <= value <= end else chance[width + k] * end
+    time = search.measure(search.nearest([round(value) for value in trial]))
     if time <= times[i]:
         members[i], times[i] = trial, time
 
@@ -139,9 +164,11 @@ def offspring(search: Search, ranked: List[int]) -> List[int]:
     first = second = int(search.random.beta(1, 2.5) * len(ranked))
     while second == first:
         second = int(search.random.beta(1, 2.5) * len(ranked))
-    mother, father = search.places[ranked[first]], search.places[ranked[second]]
-    mask = search.random.random(len(mother)) < 0.5
-    children = [search.nearest(np.where(mask, mother, father)), search.nearest(np.where(mask, father, mother))]
+    mother, father = search.rows[ranked[first]], search.rows[ranked[second]]
+    mask = [chance < 0.5 for chance in search.random.random(len(mother)).tolist()]
+    pairs = list(zip(mask, mother, father))
+    children = [search.nearest([m if first else f for first, m, f in pairs]),
+                search.nearest([f if first else m for first, m, f in pairs])]
     return [mutated(search, child) if search.random.integers(20) == 0 else child for child in children]
 
 
@@ -207,9 +234,9 @@ def of_problem(space: Space, orders: Dict[str, List[str]], seeds: int) -> Regret
     us, places = space.us(), places_of(space)
     found = {name: [regrets(us, [space.candidates.index(candidate) for candidate in order])]
              for name, order in orders.items()}
-    start = zlib.crc32(space.problem.encode())
+    start, memory = zlib.crc32(space.problem.encode()), Memory()
     for name, strategy in FIELD.items():
-        searches = (Search(places, us, max(BUDGETS), (start, seed)) for seed in range(seeds))
+        searches = (Search(places, us, max(BUDGETS), (start, seed), memory) for seed in range(seeds))
         found[name] = [regrets(us, measured_by(strategy, search)) for search in searches]
     return found
 
