@@ -5,9 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <random>
 #include <set>
 #include <string>
@@ -426,35 +423,4 @@ TEST_CASE("tunables behind those that decide a constraint make no difference to 
         }
     }
     CHECK(compared > 10000);
-}
-
-TEST_CASE("what no device code reads has one image, and the launches are of the same kernels") {
-    const std::filesystem::path templates = std::filesystem::path(HONE_SOURCE_DIR) / "kernel_templates";
-    std::string device_code;
-    for (const auto& file : std::filesystem::recursive_directory_iterator(templates)) {
-        const std::filesystem::path extension = file.path().extension();
-        if (extension != ".cu" && extension != ".cuh") continue;
-        std::ifstream in(file.path());
-        device_code.append(std::istreambuf_iterator<char>(in), {});
-    }
-    REQUIRE(device_code.size() > 100000);
-    std::set<std::string> names;
-    for_every_candidate([&](const Problem& problem, const Candidate& candidate, const DeviceTraits& traits) {
-        Candidate image = candidate;
-        for (std::size_t i = 0; i < candidate.variant->tunables.size(); ++i) {
-            const Tunable& tunable = candidate.variant->tunables[i];
-            if (tunable.image_of_all == 0) continue;
-            names.emplace(tunable.name);
-            image.config[i] = tunable.image_of_all;
-        }
-        CHECK(image_candidate(candidate, traits.arch()) == image_candidate(image, traits.arch()));
-        CHECK(why_not(problem, image, traits).empty());
-        const Plan own = plan_of(problem, candidate, traits);
-        const Plan made = plan_of(problem, image, traits);
-        REQUIRE(own.launch_count == made.launch_count);
-        for (std::size_t i = 0; i < own.launch_count; ++i)
-            CHECK(own.launches[i].kernel == made.launches[i].kernel);
-    });
-    CHECK(names == std::set<std::string>{"section_mib"});
-    for (const std::string& name : names) CHECK(device_code.find(name) == std::string::npos);
 }
