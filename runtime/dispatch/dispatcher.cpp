@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "runtime/dispatch/explain.h"
-#include "runtime/dispatch/shared_images.h"
 #include "runtime/dispatch/snapshot.h"
 #include "runtime/system/environment.h"
 
@@ -83,12 +82,11 @@ std::vector<std::shared_ptr<const PreparedOperator>> Dispatcher::prepare_all(
 Dispatcher::Draft Dispatcher::draft(const Request& request) const {
     Draft draft{request.problem, BucketGrid(request.problem, request.least), {}};
     const Knowledge knowledge = winners_->find(request.problem);
-    std::vector<std::optional<Choice>> choices =
-        choose_cells(draft.grid, knowledge.winners, session_->traits());
-    for (std::size_t i = 0; i < choices.size(); ++i) {
+    for (std::size_t i = 0; i < draft.grid.cells(); ++i) {
         const Problem last = draft.grid.last(i);
-        std::optional<Choice> kept = held(last);
-        draft.cells.push_back({draft.grid.first(i), last, std::move(kept ? kept : choices[i])});
+        std::optional<Choice> choice = held(last);
+        if (!choice) choice = choose(last, knowledge.winners, session_->traits());
+        draft.cells.push_back({draft.grid.first(i), last, std::move(choice)});
     }
     return draft;
 }
@@ -218,10 +216,10 @@ std::uint32_t Dispatcher::site(const Problem& at_edge, const Candidate& candidat
     return static_cast<std::uint32_t>(known - sites_.begin());
 }
 
-Explanation Dispatcher::explain(const Problem& largest, const Sizes& sizes, const Sizes& least) const {
+Explanation Dispatcher::explain(const Problem& largest, const Sizes& sizes) const {
     const std::lock_guard lock(mutex_);
     return runtime::explain(with(largest, sizes), largest,
-                            {winners_.get(), &session_->traits(), images_->cache()}, least);
+                            {winners_.get(), &session_->traits(), images_->cache()});
 }
 
 std::shared_ptr<std::atomic<std::uint64_t>> Dispatcher::record_graph(

@@ -43,10 +43,8 @@ class Dispatcher {
     /// The same, prepared once and kept as long as the dispatcher lives: for functions, whose callers hold
     /// nothing.
     [[nodiscard]] std::shared_ptr<const PreparedOperator> kept(const Problem& problem);
-    /// Which kernel a call of these sizes takes; `largest` carries the maxima, and `least` is as in a
-    /// Request.
-    [[nodiscard]] Explanation explain(const Problem& largest, const Sizes& sizes,
-                                      const Sizes& least = {}) const;
+    /// Which kernel a call of these sizes takes; `largest` carries the maxima.
+    [[nodiscard]] Explanation explain(const Problem& largest, const Sizes& sizes) const;
 
     /// From now on prepare() takes this candidate for the cell whose largest problem this is, whatever is
     /// stored, until release(): how a race tries kernels where they run. What is prepared already keeps what

@@ -7,7 +7,6 @@
 
 #include "cache/ties.h"
 #include "runtime/dispatch/bucket_grid.h"
-#include "runtime/dispatch/shared_images.h"
 
 namespace hone::runtime {
 namespace {
@@ -79,13 +78,13 @@ BucketReport describe_choice(const Problem& first, const Problem& last, const Ch
     return report;
 }
 
-Explanation explain(const Problem& problem, const Problem& largest, const Facts& facts, const Sizes& least) {
+Explanation explain(const Problem& problem, const Problem& largest, const Facts& facts) {
     check_inside(problem, largest);
-    const BucketGrid grid(largest, least);
+    const BucketGrid grid(largest);
     const std::size_t cell = grid.find(sizes_of(problem));
     const Problem edge = grid.last(cell);
     Knowledge knowledge = facts.winners->find(edge);
-    const std::optional<Choice> choice = choose_cells(grid, knowledge.winners, *facts.traits)[cell];
+    const std::optional<Choice> choice = choose(edge, knowledge.winners, *facts.traits);
     if (!choice)
         throw std::invalid_argument(
             fmt::format("no kernel for {} on {}", to_string(edge), facts.traits->name));

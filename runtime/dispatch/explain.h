@@ -18,10 +18,8 @@ struct Facts {
 /// The report of a bucket from its smallest to its largest problem, before anything is loaded.
 [[nodiscard]] BucketReport describe_choice(const Problem& first, const Problem& last, const Choice& choice);
 
-/// `problem` carries the sizes asked about; `largest` the prepared maxima, and `least` below what no kernels
-/// are needed: they decide the bucket, and with whom its fallback shares an image. Throws
+/// `problem` carries the sizes asked about; `largest` the prepared maxima, which decide the bucket. Throws
 /// std::invalid_argument when no candidate of the family can run such a problem on this device.
-[[nodiscard]] Explanation explain(const Problem& problem, const Problem& largest, const Facts& facts,
-                                  const Sizes& least = {});
+[[nodiscard]] Explanation explain(const Problem& problem, const Problem& largest, const Facts& facts);
 
 }  // namespace hone::runtime

@@ -74,11 +74,6 @@ int reading_multiprocessors(const DeviceTraits& traits) noexcept {
     return static_cast<int>(std::min(needed, static_cast<double>(traits.sm_count)));
 }
 
-/// The sizes below which the kernels of prefill are not needed.
-Sizes least_of_prefill(const AttentionProblems& problems) noexcept {
-    return prefill_sizes({.q_len = problems.least_prefill});
-}
-
 void check_size(const char* name, std::int64_t size, std::int64_t most) {
     if (within(size, most)) return;
     throw std::invalid_argument(fmt::format("{} is {}; allowed: 0 to {}, as prepared", name, size, most));
@@ -97,7 +92,7 @@ PreparedAttention::PreparedAttention(const Maker& maker, const Attention& descri
         places.push_back(&place);
     };
     for (std::size_t i = 0; i < decode_.size(); ++i) ask(problems.decode[i], {}, decode_[i]);
-    ask(problems.prefill, least_of_prefill(problems), prefill_);
+    ask(problems.prefill, prefill_sizes({.q_len = problems.least_prefill}), prefill_);
     std::vector<Kernels> prepared = maker.dispatcher.prepare_all(requests);
     for (std::size_t i = 0; i < places.size(); ++i) *places[i] = std::move(prepared[i]);
 }
@@ -111,7 +106,7 @@ Explanation PreparedAttention::explain(const Dispatcher& dispatcher, const Atten
     }
     const bool all_single = sizes.q_len == 1 && problems.decode[0].has_value();
     if (!is_decode(description, sizes.q_len) && !all_single)
-        return dispatcher.explain(*problems.prefill, prefill_sizes(sizes), least_of_prefill(problems));
+        return dispatcher.explain(*problems.prefill, prefill_sizes(sizes));
     return dispatcher.explain(*problems.decode[decode_index(sizes.q_len)], decode_sizes(sizes));
 }
 
