@@ -73,6 +73,7 @@ struct Sizes {
 struct Norms {
     std::string_view family = "rmsnorm";
     Spellings epsilon{"rms_norm_eps"};
+    double otherwise = 1e-6;  ///< where no key says it
     FlagKey bias = never;
     NormPlaces places = NormPlaces::before;
     bool of_embedding = false;

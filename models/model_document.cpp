@@ -71,13 +71,13 @@ ModelDocument::Value value_of(const nlohmann::json& json) {
     if (json.is_number_float()) return json.get<double>();
     if (json.is_string()) return json.get<std::string>();
     if (json.is_array()) return list_of(json);
-    return ModelDocument::Other{};
+    return ModelDocument::Object{};
 }
 
 ModelDocument::Value value_of(const YAML::Node& node) {
     if (node.IsNull()) return std::monostate{};
     if (node.IsSequence()) return list_of(node);
-    if (!node.IsScalar()) return ModelDocument::Other{};
+    if (!node.IsScalar()) return ModelDocument::Object{};
     const std::string& text = node.Scalar();
     if (node.Tag() == "!") return text;  // quoted
     if (const std::optional<std::int64_t> integer = parse_integer(text)) return *integer;
@@ -103,7 +103,8 @@ nlohmann::json object_of(const YAML::Node& map, const std::string& place) {
     for (const auto& item : map) {
         const std::string& key = item.first.Scalar();
         const ModelDocument::Value value = value_of(item.second);
-        if (std::holds_alternative<ModelDocument::Other>(value) ||
+        if (std::holds_alternative<ModelDocument::Object>(value) ||
+            std::holds_alternative<ModelDocument::Other>(value) ||
             std::holds_alternative<ModelDocument::List>(value))
             throw ModelError(
                 fmt::format("{}: {} is a list or a map; allowed in YAML are scalars", place, key));

@@ -18,12 +18,13 @@ namespace hone::models {
 
 class ModelDocument {
   public:
-    /// An object, or a list of other things than scalars.
+    struct Object {};
+    /// A list of other things than scalars.
     struct Other {};
     using Scalar = std::variant<bool, std::int64_t, double, std::string>;
     using List = std::vector<Scalar>;
     /// monostate: null.
-    using Value = std::variant<std::monostate, bool, std::int64_t, double, std::string, List, Other>;
+    using Value = std::variant<std::monostate, bool, std::int64_t, double, std::string, List, Object, Other>;
     struct Entry {
         std::string key;
         Value value;

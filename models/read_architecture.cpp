@@ -11,8 +11,6 @@
 namespace hone::models {
 namespace {
 
-constexpr double usual_epsilon = 1e-5;
-
 double number_at(const NumberKey& number, const Keys& keys) {
     if (number.keys.empty() || keys.is_null(number.keys)) return 0;
     return keys.positive(number.keys).value_or(number.otherwise);
@@ -81,7 +79,7 @@ class Reader {
 
     void read_norms() {
         model_.norm = entry_.norms.family;
-        model_.norm_epsilon = keys_.fraction(entry_.norms.epsilon).value_or(usual_epsilon);
+        model_.norm_epsilon = keys_.fraction(entry_.norms.epsilon).value_or(entry_.norms.otherwise);
         model_.norm_bias = holds(entry_.norms.bias, keys_);
         model_.norms = entry_.norms.places;
         model_.embedding_norm = entry_.norms.of_embedding;

@@ -54,17 +54,14 @@ class Reader {
                                      document_.file_name(), name));
     }
 
-    /// A number, a text or a list in place of an object.
-    static bool is_flat(const ModelDocument::Entry& entry) {
-        return !std::holds_alternative<ModelDocument::Other>(entry.value);
-    }
-
     Kind kind() const {
         constexpr std::string_view spellings[] = {"rope_parameters.rope_type", "rope_parameters.type",
                                                   "rope_scaling.rope_type", "rope_scaling.type"};
-        constexpr std::string_view wholes[] = {"rope_parameters", "rope_scaling"};
-        if (const ModelDocument::Entry* whole = document_.find(wholes); whole != nullptr && is_flat(*whole))
-            fail(wholes, "an object, or null");
+        for (const std::string_view name : {"rope_parameters", "rope_scaling"}) {
+            const ModelDocument::Entry* whole = document_.find(Spellings(&name, 1));
+            if (whole != nullptr && !std::holds_alternative<ModelDocument::Object>(whole->value))
+                fail(Spellings(&name, 1), "an object, or null");
+        }
         const ModelDocument::Entry* entry = document_.find(spellings);
         if (entry == nullptr) return Kind::none;
         const auto* word = std::get_if<std::string>(&entry->value);

@@ -14,8 +14,10 @@ const Sizes gpt2_sizes{.hidden = {{"n_embd", "hidden_size"}},
                        .head_dim = {{}, Otherwise::head_share},
                        .layers = {{"n_layer", "num_hidden_layers"}},
                        .positions = {{"n_positions", "n_ctx", "max_position_embeddings"}, Otherwise::none}};
-const Norms gpt2_norms{.family = "layernorm", .epsilon = {"layer_norm_epsilon"}, .bias = always};
-const Norms neox_norms{.family = "layernorm", .epsilon = {"layer_norm_eps"}, .bias = always};
+const Norms gpt2_norms{
+    .family = "layernorm", .epsilon = {"layer_norm_epsilon"}, .otherwise = 1e-5, .bias = always};
+const Norms neox_norms{
+    .family = "layernorm", .epsilon = {"layer_norm_eps"}, .otherwise = 1e-5, .bias = always};
 
 void read_gpt_bigcode(const Keys& keys, Model& model) {
     if (keys.flag({"multi_query"}).value_or(true)) model.num_key_value_heads = 1;
@@ -108,7 +110,7 @@ const std::vector<Architecture> entries{
      .head = {.tied = not_tied}},
     {.model_type = "cohere",
      .says = "Command R",
-     .norms = {.family = "layernorm", .epsilon = {"layer_norm_eps"}},
+     .norms = {.family = "layernorm", .epsilon = {"layer_norm_eps"}, .otherwise = 1e-5},
      .parallel = always,
      .rotation = {.interleaved = true},
      .attention = {.qkv_bias = attention_bias,
@@ -118,7 +120,7 @@ const std::vector<Architecture> entries{
      .numbers = {"logit_scale", "model_max_length"}},
     {.model_type = "cohere2",
      .says = "Command R7B, Command A",
-     .norms = {.family = "layernorm", .epsilon = {"layer_norm_eps"}},
+     .norms = {.family = "layernorm", .epsilon = {"layer_norm_eps"}, .otherwise = 1e-5},
      .parallel = always,
      .rotation = {.interleaved = true, .only_in_windows = true},
      .attention = {.qkv_bias = attention_bias,
@@ -151,7 +153,7 @@ const std::vector<Architecture> entries{
      .more = read_falcon},
     {.model_type = "starcoder2",
      .says = "StarCoder 2",
-     .norms = {.family = "layernorm", .epsilon = {"norm_epsilon"}, .bias = always},
+     .norms = {.family = "layernorm", .epsilon = {"norm_epsilon"}, .otherwise = 1e-5, .bias = always},
      .attention = {.qkv_bias = {{"use_bias"}, true},
                    .output_bias = {{"use_bias"}, true},
                    .window = {.size = {{"sliding_window"}, Otherwise::none}}},
@@ -161,7 +163,7 @@ const std::vector<Architecture> entries{
                  "scale_attention_softmax_in_fp32", "scale_attn_weights"}},
     {.model_type = "olmo",
      .says = "OLMo",
-     .norms = {.family = "layernorm", .epsilon = {}},
+     .norms = {.family = "layernorm", .epsilon = {}, .otherwise = 1e-5},
      .attention = {.qkv_bias = attention_bias, .output_bias = attention_bias, .clip = {"clip_qkv"}},
      .head = {.tied = not_tied}},
     {.model_type = "opt",
@@ -169,7 +171,7 @@ const std::vector<Architecture> entries{
      .sizes = {.intermediate = {{"ffn_dim"}},
                .kv_heads = {{}, Otherwise::heads},
                .head_dim = {{}, Otherwise::head_share}},
-     .norms = {.family = "layernorm", .epsilon = {}, .bias = always},
+     .norms = {.family = "layernorm", .epsilon = {}, .otherwise = 1e-5, .bias = always},
      .rotation = {.kind = Rotation::Kind::learned},
      .attention = {.qkv_bias = {{"enable_bias"}, true}, .output_bias = {{"enable_bias"}, true}},
      .feed_forward = {{"activation_function"}, "relu", false, {{"enable_bias"}, true}},
@@ -186,8 +188,11 @@ const std::vector<Architecture> entries{
                .head_dim = {{}, Otherwise::head_share},
                .layers = {{"n_layer", "num_hidden_layers"}},
                .positions = {{"seq_length"}, Otherwise::none}},
-     .norms =
-         {.family = "layernorm", .epsilon = {"layer_norm_epsilon"}, .bias = always, .of_embedding = true},
+     .norms = {.family = "layernorm",
+               .epsilon = {"layer_norm_epsilon"},
+               .otherwise = 1e-5,
+               .bias = always,
+               .of_embedding = true},
      .rotation = {.kind = Rotation::Kind::alibi},
      .attention = {.qkv_bias = always, .output_bias = always},
      .feed_forward = {{}, "gelu_tanh", false, always},
@@ -203,7 +208,7 @@ const std::vector<Architecture> entries{
                .head_dim = {{}, Otherwise::head_share},
                .layers = {{"n_layers", "num_hidden_layers"}},
                .positions = {{"max_seq_len"}, Otherwise::none}},
-     .norms = {.family = "layernorm", .epsilon = {"layer_norm_epsilon"}},
+     .norms = {.family = "layernorm", .epsilon = {"layer_norm_epsilon"}, .otherwise = 1e-5},
      .rotation = {.kind = Rotation::Kind::alibi},
      .attention = {.clip = {"attn_config.clip_qkv"}},
      .feed_forward = {{}, "gelu_erf", false, never},

@@ -135,11 +135,15 @@ TEST_CASE("a scaling of rotations that is no object is refused, null is none") {
     CHECK(rotation_of("null").scaling.kind == RopeScaling::Kind::none);
     CHECK(rotation_of(R"({"rope_type": "default"})").scaling.kind == RopeScaling::Kind::none);
     CHECK(rotation_of(R"({"type": "linear", "factor": 2})").scaling.kind == RopeScaling::Kind::linear);
-    for (const char* value : {"\"linear\"", "2.0", "4", "true", "[2.0]"}) {
+    for (const char* value :
+         {"\"linear\"", "2.0", "4", "true", "[2.0]", R"([{"type": "linear", "factor": 2}])"}) {
         CAPTURE(value);
         CHECK_THROWS_WITH(static_cast<void>(rotation_of(value)),
                           "config.json:4: rope_scaling: not understood; allowed is an object, or null");
     }
+    CHECK_THROWS_WITH(
+        static_cast<void>(rotation_of(R"("linear", "rope_parameters": {"rope_type": "default"})")),
+        "config.json:4: rope_scaling: not understood; allowed is an object, or null");
 }
 
 TEST_CASE("a config.json has the files that older checkpoints have beside it") {
