@@ -54,8 +54,11 @@ std::vector<std::string> lacking(const models::Model& model, const TensorNames& 
     lack(model.sinks, "attention sinks");
     lack(model.clipped_qkv, "clipped queries and keys");
     lack(model.scaled_queries, "queries scaled by position");
-    lack(model.qk_norm && (model.norm != "rmsnorm" || model.head_norm != models::HeadNorm::shared),
+    lack(model.qk_norm && model.norm != "rmsnorm", "a norm of queries and keys that subtracts a mean");
+    lack(model.qk_norm && model.head_norm == models::HeadNorm::all_heads,
          "a norm of queries and keys over all heads");
+    lack(model.qk_norm && model.head_norm == models::HeadNorm::own,
+         "a norm of queries and keys with weights of its own in each head");
     lack(model.embedding_norm || model.embedding_scale != names.root_scale, "a norm or scale of embeddings");
     lack(model.logit_cap > most_cap || model.logit_cap != std::floor(model.logit_cap),
          "a cap of logits that is no whole number up to 65536");

@@ -59,7 +59,11 @@ PostProcessor PostProcessor::read(const JsonPlace& json) {
             "a post_processor that is not understood; known are Sequence, ByteLevel and TemplateProcessing");
     const JsonPlace parts = json.at("processors");
     PostProcessor out;
-    for (std::size_t i = 0; i < parts.array_size(); ++i) out = chained(out, read(parts.at(i)));
+    for (std::size_t i = 0; i < parts.array_size(); ++i) {
+        out = chained(out, read(parts.at(i)));
+        if (std::max(out.before.size(), out.behind.size()) > max_template_ids)
+            parts.refuse("templates have up to 1024 tokens together");
+    }
     return out;
 }
 

@@ -1,5 +1,6 @@
 // Models whose layers are as those of others and cost one entry of names each, on the fake GPU: which tensors
 // they read, and which operators a step has. Numbers are held against transformers in tests/python/gpu.
+// Starts threads: the thread sanitizer runs this file, too.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -147,8 +148,14 @@ TEST_CASE(
         CHECK(model.weights().final_norm.bias != nullptr);
         check_step(model, machine);
     }
-    folder.config["use_parallel_residual"] = true;
-    CHECK(refusal([&] {
-              return std::make_unique<RunningModel>(options_of(folder.write()));
-          }).find("not run yet: parallel blocks") != std::string::npos);
+    const auto refused_with = [&](const char* option) {
+        folder.config[option] = true;
+        const std::string words =
+            refusal([&] { return std::make_unique<RunningModel>(options_of(folder.write())); });
+        folder.config[option] = false;
+        return words;
+    };
+    CHECK(refused_with("use_parallel_residual").find("not run yet: parallel blocks") != std::string::npos);
+    CHECK(refused_with("qk_layernorm").find("a norm of queries and keys that subtracts a mean") !=
+          std::string::npos);
 }

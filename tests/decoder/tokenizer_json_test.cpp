@@ -193,4 +193,10 @@ TEST_CASE("a template of more tokens than any model's is refused before it is re
     CHECK(tokenizer_of(with(3, 2)).encode("ab") == Ids{1, 1, 1, 1, 1, 1, 3});
     CHECK(refusal_of(with(100'000, 1000)).find("a template has up to 1024 tokens") != std::string::npos);
     CHECK(refusal_of(with(1, 2000)).find("a template has up to 1024 tokens") != std::string::npos);
+    nlohmann::json chain = with(1, 600);
+    const nlohmann::json part = chain["post_processor"];
+    chain["post_processor"] = {{"type", "Sequence"}, {"processors", {part}}};
+    CHECK(tokenizer_of(chain).encode("ab").size() == 601);
+    chain["post_processor"]["processors"].push_back(part);
+    CHECK(refusal_of(chain).find("templates have up to 1024 tokens together") != std::string::npos);
 }

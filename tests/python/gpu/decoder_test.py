@@ -142,7 +142,8 @@ class Greedy(unittest.TestCase):
                             break
 
 
-IN_BF16 = ("llama", "mistral, a window", "qwen2", "qwen3", "gemma2", "phi3", "gpt2", "mixtral")
+IN_BF16 = ("llama", "mistral, a window", "qwen2", "qwen3", "gemma2", "phi3", "gpt2", "mixtral",
+           "gemma", "glm", "stablelm", "starcoder2")
 
 
 class Bf16(unittest.TestCase):
