@@ -71,10 +71,16 @@ const std::vector<CodedMethod>& methods() {
 
 }  // namespace
 
+const CodedMethod* find_coded_method(const QuantizationConfig& config) {
+    const auto is_named = [&](const CodedMethod& method) {
+        return std::ranges::find(method.names, config.method()) != method.names.end();
+    };
+    const auto found = std::ranges::find_if(methods(), is_named);
+    return found == methods().end() ? nullptr : &*found;
+}
+
 const CodedMethod& coded_method(const QuantizationConfig& config) {
-    for (const CodedMethod& method : methods()) {
-        if (std::ranges::find(method.names, config.method()) != method.names.end()) return method;
-    }
+    if (const CodedMethod* method = find_coded_method(config); method != nullptr) return *method;
     config.refuse("quant_method", coded_method_names(true));
 }
 

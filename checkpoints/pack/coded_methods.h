@@ -1,5 +1,5 @@
 // The quantization methods whose checkpoints are read: of each its names in a quantization config, what its
-// config says, and who reads its layers. One entry is all that chooses among them.
+// config says, and who reads its layers.
 #pragma once
 
 #include <memory>
@@ -22,6 +22,8 @@ struct CodedMethod {
     bool is_packed = false;  ///< by `hone quantize`: not to be packed again
 };
 
+/// nullptr for a method that there is not.
+[[nodiscard]] const CodedMethod* find_coded_method(const QuantizationConfig& config);
 /// Throws CheckpointError with the names of all for a method that there is not.
 [[nodiscard]] const CodedMethod& coded_method(const QuantizationConfig& config);
 /// "gptq, awq, fp8", for messages: of other tools, or of all.

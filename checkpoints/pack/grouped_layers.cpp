@@ -77,7 +77,7 @@ class GroupedLayers : public LayerSource {
             group_ = gptq_.group;
             zeros_ = bits_ == 4 && !gptq_.sym.value_or(false);
         } else {
-            awq_ = awq_config(config);
+            awq_ = awq_config(config);  // refuses another method
             group_ = awq_.group;
             zeros_ = awq_.zero_point;
         }

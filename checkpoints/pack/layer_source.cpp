@@ -30,11 +30,11 @@ std::unique_ptr<LayerSource> source_of(const Checkpoint& checkpoint, const Quant
     const std::optional<QuantizationConfig> config = QuantizationConfig::read(checkpoint.folder());
     if (!config) return number_layers(checkpoint, request);
     refuse_choices(request, *config);
-    const CodedMethod& method = coded_method(*config);
-    if (method.is_packed)
+    const CodedMethod* method = find_coded_method(*config);
+    if (method == nullptr || method->is_packed)
         config->refuse("quant_method", "a checkpoint that Hone has not packed yet: " +
                                            coded_method_names(false) + ", or weights of 16 or 32 bits");
-    return method.layers(checkpoint, *config, request);
+    return method->layers(checkpoint, *config, request);
 }
 
 void check_shapes(const LayerSource& source) {

@@ -418,7 +418,11 @@ TEST_CASE("what cannot be packed is refused with 2 and its reason, and nothing i
         {fp8, fp8_config, "w4a16", {}, "with --format w4a16"},
         {fp8_layer("weight_scale", {}, {-1}), fp8_config, "fp8", {}, "scale 0 is -1"},
         {model, method("hone"), "w4a16", {}, "a checkpoint that Hone has not packed yet"},
-        {model, method("bitsandbytes"), "w4a16", {}, "allowed: gptq, awq, fp8"},
+        {model,
+         method("bitsandbytes"),
+         "w4a16",
+         {},
+         "gptq, awq, fp8, compressed-tensors, modelopt, or weights of 16 or 32 bits"},
     };
     for (const Case& one : cases) {
         CAPTURE(one.expected);
