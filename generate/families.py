@@ -337,8 +337,10 @@ ELEMENTS = (*DTYPES, "int32", "int64", "untyped")
 
 
 def _bare_names(expression: str) -> typing.List[str]:
-    """Names of an expression that are no members, functions or namespaces."""
-    return re.findall(r"(?<![\w.:\">])([a-z_]\w*)(?!\w|\(|::)", expression)
+    """Names of an expression that are no members, functions, namespaces, casts or types of integers."""
+    expression = re.sub(r'"[^"]*"', '""', expression)
+    names = re.findall(r"(?<![\w.])(?<!->)(?<!::)([a-z_]\w*)(?!\w|\(|::)", expression)
+    return [name for name in names if name not in ("static_cast", "int", "std")]
 
 
 def _check_names(made: Family, pointer: Pointer):

@@ -103,6 +103,20 @@ def shapes_of(description: Any) -> Shapes:
     return (attention_shapes if isinstance(description, hone.Attention) else rope_shapes)(description)
 
 
+class Two:
+    """As integers of NumPy and PyTorch are, no int."""
+
+    def __index__(self) -> int:
+        return 2
+
+
+class NoInteger:
+    """As a tensor of 2.5 is."""
+
+    def __index__(self) -> int:
+        raise TypeError("only integer tensors of a single element can be converted to an index")
+
+
 class AttentionCase(Case):
     def arguments(self, description: Any) -> Dict[str, Any]:
         return {
@@ -163,6 +177,7 @@ class OtherArrays(AttentionCase):
             k_batch_stride=16 * KV_HEADS * DIM, v_token_stride=KV_HEADS * DIM,
         )  # fmt: skip
         self.assert_ran_with(self.call(PACKED_PAGES, prompts=2), prompts=2)
+        self.assert_ran_with(self.call(PACKED_PAGES, prompts=Two()), prompts=2)
         for description in (PLAIN, FULL, PACKED):
             with self.assertRaisesRegex(ValueError, "prompts: it is given, .* packed=True and a page_size"):
                 self.call(description, prompts=1)
@@ -324,6 +339,7 @@ class Mistakes(AttentionCase):
         for kind, changes, pattern in (
             (TypeError, {"kv_len": 2.5}, "^kv_len: 2.5; allowed is an integer"),
             (ValueError, {"kv_len": -1}, "^kv_len: -1; allowed are integers from 0"),
+            (TypeError, {"kv_len": NoInteger()}, "^kv_len: .*NoInteger.*; allowed is an integer"),
             (TypeError, {"q_len": "4"}, "^q_len: '4'; allowed is an integer"),
             (ValueError, {"q_len": -1}, "^q_len: -1; allowed are integers from 0"),
             (TypeError, {"prompts": True}, "^prompts: True; allowed is an integer"),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import operator
 from typing import Any, ContextManager, List, Optional, Sequence, Tuple, Union
 
 from .._native import arrays, streams
@@ -183,9 +184,12 @@ def check_count(value: Any, name: str, most: Optional[int] = None, why: str = ""
     which `why` explains."""
     if value is None:
         return 0
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{name}: {value!r}; allowed is an integer")
-    count = int(value.__index__())
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        count = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name}: {value!r}; allowed is an integer") from None
     if most is not None and count > most:
         raise ValueError(f"{name}: {count}; allowed are up to {most}, {why}")
     if count < 0:
