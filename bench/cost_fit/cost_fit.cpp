@@ -11,6 +11,7 @@
 #include <ranges>
 #include <tuple>
 
+#include "kernel_templates/catalog.h"
 #include "tuner/search/statistics.h"
 
 namespace hone::cost_fit {
@@ -316,8 +317,9 @@ std::vector<Case> training_cases(std::span<const tuner::Recording> recordings,
     std::map<std::pair<std::string, std::string>, Case> cases;  // by GPU and problem
     for (const cache::Trial& race : races) {
         if (race.key.family != family.name || race.provenance != cache::Provenance::measured) continue;
-        const auto device = std::ranges::find_if(
-            recordings, [&](const tuner::Recording& recording) { return recording.device.gpu == race.key.gpu; });
+        const auto device = std::ranges::find_if(recordings, [&](const tuner::Recording& recording) {
+            return recording.device.gpu == race.key.gpu;
+        });
         if (device == recordings.end()) continue;
         const std::string text =
             fmt::format("{} {} {}", family.name, race.key.static_fields, race.key.dynamic_fields);
@@ -326,6 +328,7 @@ std::vector<Case> training_cases(std::span<const tuner::Recording> recordings,
         const DeviceTraits& traits = device->device.traits;
         const auto candidate = parse_candidate(family, race.candidate);
         if (!candidate || !allowed(*problem, *candidate, traits)) continue;
+        if (race.template_hash != template_hash(*candidate->variant)) continue;  // of another kernel
         Case& one = cases.try_emplace({race.key.gpu.name, text}, Case{*problem, traits, {}}).first->second;
         const double model_us = candidate->variant->predict_us(*problem, candidate->config, traits);
         one.measured.push_back({*candidate, race.timing.median_us, model_us});
