@@ -45,8 +45,9 @@
 //          signal=N, exit=N        the process ends
 //          sleep_us=N              takes so long
 //          log=PATH                adds a line to the file: the process, the source and its constants
-//          meet=N                  (with log) goes on when the file has N lines; fails if it does not get
-//          them spill=BYTES             the report says so registers=N, shared=N   the same
+//          meet=N                  (with log) goes on when the file has N lines; without them it fails
+//          spill=BYTES             the report says so
+//          registers=N, shared=N   the same
 // nvrtc    version=12.4            archs=75+80+90
 // nvml     none                    nvmlInit fails
 //          version=580.159.04      the driver's version

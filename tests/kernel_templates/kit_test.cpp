@@ -64,24 +64,31 @@ TEST_CASE(
     static constexpr Constraint constraints[] = {
         rule("few rows", [](const TwoTunables& c) { return c.rows < 4; }),
         rule("large devices", [](const DeviceTraits& traits) { return traits.max_threads_per_sm > 100; }),
-        rule("few elements", [](const TwoTunables& c) { return c.threads * c.rows <= 128; }),
+        rule("few elements", [](const TwoTunables& c) { return c.threads * c.rows <= 256; }),
+        rule("not 128 threads", through(&TwoTunables::threads),
+             [](const TwoTunables& c) { return c.threads != 128; }),
     };
+    static constexpr auto more = tunables_of({
+        tunable<&TwoTunables::threads>("threads a block", {64, 128, 256}),
+        tunable<&TwoTunables::rows>("rows of a block", {1, 2, 4}),
+    });
     CHECK(constraints[0].decided_by == max_tunables);
     CHECK(constraints[1].decided_by == 0);
-    const Variant variant{.tunables = tunables, .constraints = constraints};
+    CHECK(constraints[3].decided_by == 1);
+    const Variant variant{.tunables = more, .constraints = constraints};
     DeviceTraits traits = *representative_device({9, 0, true});
     const std::vector<Config> all{config_of(TwoTunables{64, 1}), config_of(TwoTunables{64, 2}),
-                                  config_of(TwoTunables{128, 1})};
+                                  config_of(TwoTunables{256, 1})};
     CHECK(enumerate({}, variant, traits) == all);
-    CHECK(count_space({}, variant, traits).rejected_by == std::vector<std::size_t>{2, 0, 1, 0});
+    CHECK(count_space({}, variant, traits).rejected_by == std::vector<std::size_t>{3, 0, 1, 2, 0});
     traits.max_threads_per_sm = 100;
     CHECK(enumerate({}, variant, traits).empty());
-    CHECK(count_space({}, variant, traits).rejected_by == std::vector<std::size_t>{2, 4, 0, 0});
+    CHECK(count_space({}, variant, traits).rejected_by == std::vector<std::size_t>{3, 6, 0, 0, 0});
     traits = *representative_device({7, 5, false});
     Variant newer = variant;
     newer.min_arch = {8, 0, false};
     CHECK(enumerate({}, newer, traits).empty());
-    CHECK(count_space({}, newer, traits).rejected_by == std::vector<std::size_t>{0, 0, 0, 6});
+    CHECK(count_space({}, newer, traits).rejected_by == std::vector<std::size_t>{0, 0, 0, 0, 9});
 }
 
 TEST_CASE("a launch takes a plan's value wherever its kernel has the argument") {
