@@ -33,8 +33,7 @@
 
 #include "bench/comparable.h"
 #include "bench/empty_cache.h"
-#include "cache/bundle.h"
-#include "runtime/system/text_file.h"
+#include "bench/measured_files.h"
 #include "tuner/compile/no_images.h"
 #include "tuner/measure/recorded.h"
 #include "tuner/models/known_models.h"
@@ -48,8 +47,7 @@ using namespace hone;
 using namespace hone::tuner;
 using bench::Comparable;
 
-constexpr double short_us = 20;                                 // above it power may limit the clock
-constexpr std::size_t longest_bundle = std::size_t{256} << 20;  // bytes
+constexpr double short_us = 20;  // above it power may limit the clock
 
 /// A recorded candidate as the noise needs it, and its judge.
 struct Truth {
@@ -449,8 +447,7 @@ void compare_runs(const Arguments& arguments) {
     for (const Problem& problem : workload.problems) own_shapes.insert(static_text(problem));
     std::vector<cache::Trial> known;
     for (const std::string& bundle : arguments.bundles) {
-        for (cache::Trial& trial :
-             cache::read_bundle(runtime::read_text_file(bundle, longest_bundle), bundle)) {
+        for (cache::Trial& trial : bench::trials_of(bundle)) {
             if (!arguments.new_shapes || !own_shapes.contains(trial.key.static_fields))
                 known.push_back(std::move(trial));
         }

@@ -11,15 +11,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <deque>
-#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "bench/cost_fit/cost_fit.h"
 #include "bench/empty_cache.h"
-#include "cache/bundle.h"
+#include "bench/measured_files.h"
 #include "kernel_templates/catalog.h"
-#include "runtime/system/text_file.h"
 #include "tuner/compile/no_images.h"
 #include "tuner/measure/recorded.h"
 #include "tuner/search/problem_tuner.h"
@@ -29,23 +27,14 @@ namespace {
 using namespace hone;
 using namespace hone::tuner;
 
-constexpr std::size_t judged_first = 32;                        // as WHOLE_SWEEP of bench/strategies.py
-constexpr std::size_t longest_bundle = std::size_t{256} << 20;  // bytes
-
-std::vector<cache::Trial> races_of(const std::string& bundle) {
-    return cache::read_bundle(runtime::read_text_file(bundle, longest_bundle), bundle);
-}
+constexpr std::size_t judged_first = 32;  // as WHOLE_SWEEP of bench/strategies.py
 
 /// The families as a build would have them that has seen no sweep of the problem's shape.
 class LeftOutFamilies {
   public:
     LeftOutFamilies() {
-        std::vector<Recording> recordings;
-        for (const auto& file : std::filesystem::directory_iterator(HONE_SOURCE_DIR "/configs/recorded"))
-            recordings.push_back(read_recording(file.path()));
-        std::vector<cache::Trial> races;
-        for (const auto& file : std::filesystem::directory_iterator(HONE_SOURCE_DIR "/configs/tuned"))
-            std::ranges::move(races_of(file.path().string()), std::back_inserter(races));
+        const std::vector<Recording> recordings = bench::recordings_of_tree(HONE_SOURCE_DIR);
+        const std::vector<cache::Trial> races = bench::races_of_tree(HONE_SOURCE_DIR);
         for (const Family* family : families()) {  // those that have no corrections get none
             if (!family->calibration.empty())
                 fits_[family] = cost_fit::fit_left_out(cost_fit::training_cases(recordings, races, *family),
@@ -68,10 +57,6 @@ class LeftOutFamilies {
     std::map<const Family*, std::map<std::string, std::vector<Coefficient>>> fits_;
     std::deque<Family> copies_;  ///< their addresses are stable
 };
-
-std::vector<cache::Trial> trials_of(const char* bundle) {
-    return cache::read_bundle(runtime::read_text_file(bundle, longest_bundle), bundle);
-}
 
 struct Order {
     std::vector<std::string> candidates;  ///< what quick effort tries, then what standard effort adds
@@ -122,7 +107,7 @@ int main(int argc, char** argv) {
         return 2;
     }
     try {
-        print_orders(argv[1], argc > 2 ? trials_of(argv[2]) : std::vector<cache::Trial>());
+        print_orders(argv[1], argc > 2 ? bench::trials_of(argv[2]) : std::vector<cache::Trial>());
     } catch (const std::exception& error) {
         fmt::print(stderr, "candidate_orders: {}\n", error.what());
         return 1;

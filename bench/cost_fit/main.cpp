@@ -16,9 +16,8 @@
 #include <string_view>
 
 #include "bench/cost_fit/cost_fit.h"
-#include "cache/bundle.h"
+#include "bench/measured_files.h"
 #include "kernel_templates/catalog.h"
-#include "runtime/system/text_file.h"
 #include "tuner/errors.h"
 
 namespace {
@@ -27,7 +26,6 @@ using namespace hone;
 using namespace hone::cost_fit;
 namespace fs = std::filesystem;
 
-constexpr std::size_t longest_bundle = std::size_t{256} << 20;  // bytes
 constexpr std::array<std::size_t, 2> first_predictions{16, 6};  // of whole sweeps, and of quick ones
 
 void print(const Family& family, std::span<const Case> cases, std::size_t count) {
@@ -75,14 +73,8 @@ void write(std::string_view room, std::span<const Coefficient> coefficients) {
 int run(std::span<const std::string_view> arguments) {
     const bool lists = std::ranges::find(arguments, "--list") != arguments.end();
     const bool writes = std::ranges::find(arguments, "--write") != arguments.end();
-    std::vector<tuner::Recording> recordings;
-    for (const fs::directory_entry& file : fs::directory_iterator(HONE_SOURCE_DIR "/configs/recorded"))
-        recordings.push_back(tuner::read_recording(file.path()));
-    std::vector<cache::Trial> races;
-    for (const fs::directory_entry& file : fs::directory_iterator(HONE_SOURCE_DIR "/configs/tuned")) {
-        const std::string text = runtime::read_text_file(file.path(), longest_bundle);
-        std::ranges::move(cache::read_bundle(text, file.path().string()), std::back_inserter(races));
-    }
+    const std::vector<tuner::Recording> recordings = bench::recordings_of_tree(HONE_SOURCE_DIR);
+    const std::vector<cache::Trial> races = bench::races_of_tree(HONE_SOURCE_DIR);
     for (const Family* family : families()) {
         const std::vector<Case> cases = training_cases(recordings, races, *family);
         for (const std::size_t count : first_predictions) print(*family, cases, count);

@@ -12,10 +12,9 @@
 #include <random>
 #include <tuple>
 
-#include "cache/bundle.h"
+#include "bench/measured_files.h"
 #include "kernel_templates/catalog.h"
 #include "kernel_templates/space.h"
-#include "runtime/system/text_file.h"
 
 using namespace hone;
 using namespace hone::cost_fit;
@@ -23,18 +22,8 @@ using namespace hone::cost_fit;
 namespace {
 
 const std::vector<Case>& recorded_cases(std::string_view family) {
-    static const std::vector<tuner::Recording> recordings = {
-        tuner::read_recording(HONE_SOURCE_DIR "/configs/recorded/h100-sxm.jsonl"),
-        tuner::read_recording(HONE_SOURCE_DIR "/configs/recorded/h200-sxm.jsonl")};
-    static const std::vector<cache::Trial> races = [] {
-        std::vector<cache::Trial> all;
-        for (const char* bundle : {HONE_SOURCE_DIR "/configs/tuned/h100-sxm.json",
-                                   HONE_SOURCE_DIR "/configs/tuned/h200-sxm.json"}) {
-            const std::string text = runtime::read_text_file(bundle, std::size_t{256} << 20);
-            std::ranges::move(cache::read_bundle(text, bundle), std::back_inserter(all));
-        }
-        return all;
-    }();
+    static const std::vector<tuner::Recording> recordings = bench::recordings_of_tree(HONE_SOURCE_DIR);
+    static const std::vector<cache::Trial> races = bench::races_of_tree(HONE_SOURCE_DIR);
     static std::map<std::string, std::vector<Case>, std::less<>> read;
     const auto found = read.find(family);
     if (found != read.end()) return found->second;
@@ -107,8 +96,8 @@ TEST_CASE("the first predictions hold one near the best recorded, of static prob
          {Bar{"linear", 16, 160, 0.01, 0.03}, Bar{"attention_prefill", 16, 18, 0.01, 0.03},
           Bar{"attention_decode", 16, 100, 0.01, 0.03}, Bar{"rope_kv_append", 16, 56, 0.01, 0.03},
           Bar{"rmsnorm", 16, 110, 0.01, 0.03}, Bar{"quantized_linear", 16, 16, 0.01, 0.03},
-          Bar{"quantized_linear", 6, 140, 0.01, 0.03},
-          Bar{"expert_linear", 16, 15, 0.01, 0.03}, Bar{"embedding", 16, 5, 0.01, 0.03},
+          Bar{"quantized_linear", 6, 140, 0.01, 0.03}, Bar{"expert_linear", 16, 15, 0.01, 0.03},
+          Bar{"embedding", 16, 5, 0.01, 0.03},
           // Two models' layers, of which one alone is left to say what the other's need, beside races.
           Bar{"quantized_expert_linear", 16, 10, 0.025, 0.08}}) {
         CAPTURE(bar.family);
