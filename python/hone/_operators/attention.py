@@ -137,7 +137,11 @@ class AttentionOperator(AttentionCall):
 
     def _check_sizes(self, sizes: Tuple[int, int, int]) -> None:
         for value, (name, most, allowed) in zip(sizes, self._limits):
-            check_count(value, name, allowed, f"the {most} that this operator was prepared for")
+            if value > allowed:
+                raise ValueError(
+                    f"{name}: {value}; allowed are up to {allowed}, the {most} that this operator was "
+                    f"prepared for"
+                )
 
     def _read_results(
         self, arguments: Reader, q_shape: Tuple[int, ...], given: AttentionGiven, values: Dict[str, Any]
