@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "kernel_templates/calibration.h"
 #include "kernel_templates/linear/wgmma/geometry.cuh"
 #include "kernel_templates/linear/wgmma/schedule.cuh"
 #include "tests/kernel_templates/linear_cases.h"
@@ -165,6 +166,7 @@ TEST_CASE("wgmma: the ring and the staging fit, clusters have a tile each, other
                 }
                 if (g.staged == 3) CHECK((g.panel_bytes() <= 4 * 1024 && g.store_panels() >= 2));
                 if (g.staged != 0) check_panels(g);
+                if (g.cluster_k > 1 && g.swapped) CHECK(g.sums() <= 144);
 
                 const std::int64_t tiles = ceil_div(g.swapped ? p.out : p.tokens, g.result_rows()) *
                                            ceil_div(g.swapped ? p.tokens : p.out, g.result_columns());
@@ -189,6 +191,62 @@ TEST_CASE("wgmma: the ring and the staging fit, clusters have a tile each, other
                 }
             }
         }
+    }
+}
+
+TEST_CASE("wgmma: where two warpgroups halve a block, each result of the tile is one's, who copies it") {
+    const DeviceTraits h100 = *representative_device({9, 0, true});
+    std::set<int> seen;
+    for (const std::int64_t tokens : {200, 333, 777}) {
+        const Problem problem = problem_of("dtype=bf16 in=3072 out=6144 tokens=" + std::to_string(tokens));
+        const Variant& wgmma = *find_variant(*problem.family, "wgmma");
+        for (const Config& config : enumerate(problem, wgmma, h100)) {
+            const Candidate candidate{&wgmma, config};
+            const auto g = geometry_of(problem, candidate);
+            if (!g.halves() || !seen.insert(g.tile_n).second) continue;
+            INFO(to_string(candidate));
+            REQUIRE(g.staged == 3);
+            std::map<std::pair<int, int>, int> owners;  // of blocks of 64 rows x 8 columns
+            std::map<std::pair<int, int>, int> copies;
+            for (int warpgroup = 0; warpgroup < 2; ++warpgroup) {
+                const int half = g.first_column(warpgroup, g.row_blocks());
+                CHECK(half % 8 == 0);  // rows of the right operand that begin where a swizzle does
+                for (int b = 0; b <= g.row_blocks(); ++b) {
+                    const bool is_half = b == g.row_blocks();
+                    const int first = g.first_column(warpgroup, b);
+                    const int columns = is_half ? g.tile_n / 2 : g.tile_n;
+                    for (int column = first; column < first + columns; column += 8)
+                        CHECK(owners.emplace(std::pair(g.block(warpgroup, b), column), warpgroup).second);
+                }
+                for (int panel = 0; panel < g.panels(); ++panel) {
+                    const int whole = g.result_blocks() * g.panels_across();
+                    const int b = panel < whole ? panel / g.panels_across() : g.row_blocks();
+                    const int start = panel < whole ? g.panel_start(panel % g.panels_across())
+                                                    : half + g.half_start(panel - whole);
+                    for (int column = start; column < start + g.panel_tokens(); column += 8) {
+                        const std::pair place(g.block(warpgroup, b), column);
+                        REQUIRE(owners.contains(place));
+                        CHECK(owners[place] == warpgroup);
+                        ++copies[place];
+                    }
+                }
+            }
+            CHECK(owners.size() == static_cast<std::size_t>(g.tile_m / 64 * g.tile_n / 8));
+            CHECK(copies.size() == owners.size());
+            CHECK(owners.rbegin()->first == std::pair(g.tile_m / 64 - 1, g.tile_n - 8));
+        }
+    }
+    CHECK(seen.size() >= 3);
+}
+
+TEST_CASE("wgmma: the default of many tokens fills the rounds: it is predicted near the best of the space") {
+    const DeviceTraits h100 = *representative_device({9, 0, true});
+    for (const char* text : {"in=3072 out=3072 tokens=777", "in=3584 out=18944 tokens=1100"}) {
+        const Problem problem = problem_of(std::string("dtype=bf16 ") + text);
+        const std::optional<Candidate> chosen = fallback(problem, h100);
+        REQUIRE(chosen.has_value());
+        INFO(text << " | " << to_string(*chosen));
+        CHECK(predicted_us(problem, *chosen, h100) < 1.1 * ranked_space(problem, h100).front().predicted_us);
     }
 }
 

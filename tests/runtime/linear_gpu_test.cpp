@@ -239,6 +239,16 @@ TEST_CASE(
     }
 }
 
+TEST_CASE("linear is right in tiles of 192 rows, and where weights are the left operand of many tokens") {
+    for (const TunableRange wanted : {TunableRange{"tile_m", 192, 192}, TunableRange{"swapped", 1, 1}}) {
+        check_with("dtype=bf16 in=520 out=2056 tokens=777", wanted, 8);
+        check_with("dtype=fp16 in=264 out=1544 bias=yes residual=yes activation=gelu_tanh tokens=1100",
+                   wanted, 4);
+    }
+    check_with("dtype=bf16 in=264 out=200 tokens=150", {"tile_m", 192, 192}, 8);
+    check_with("dtype=bf16 gated=yes activation=silu in=264 out=1544 tokens=1100", {"tile_m", 192, 192}, 4);
+}
+
 TEST_CASE("linear with many tiles a block is right") {
     check_problem("dtype=bf16 in=64 out=2048 tokens=2000", 4);
     check_problem("dtype=fp16 in=72 out=2056 bias=yes residual=yes activation=gelu_tanh tokens=1500", 3);

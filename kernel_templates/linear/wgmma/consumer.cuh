@@ -14,6 +14,7 @@ __device__ inline void release_stage(uint32 shared, int stage) {
 
 /// First row of a warpgroup's accumulator block b in the left tile.
 __device__ inline int block_row(int warpgroup, int b) {
+    if constexpr (halves) return geometry.block(warpgroup, b) * block_rows;
     const int first = ping_pong ? 0 : warpgroup * result_blocks;
     return gated_rows ? b / result_blocks * (tile_m / 2) + (first + b % result_blocks) * block_rows
                       : (first + b) * block_rows;
@@ -27,8 +28,7 @@ class ElementProduct {
     template <class LastIssued>
     __device__ void multiply(uint32 shared, int warpgroup, const Work& tile, Ring& ring, Sums& sums,
                              LastIssued last_issued) const {
-#pragma unroll
-        for (int b = 0; b < row_blocks; ++b) fence_accumulators(sums[b]);
+        fence_sums(sums);
         int previous = 0;
         for (int k = 0; k < tile.k_count; ++k) {
             barrier_wait(full_barrier(shared, ring.stage), ring.parity);
@@ -42,12 +42,16 @@ class ElementProduct {
         }
         last_issued();
         wgmma_wait<0>();
-#pragma unroll
-        for (int b = 0; b < row_blocks; ++b) fence_accumulators(sums[b]);
+        fence_sums(sums);
         release_stage(shared, previous);
     }
 
   private:
+    __device__ static void fence_sums(Sums& sums) {
+#pragma unroll
+        for (int b = 0; b < row_blocks; ++b) fence_accumulators(sums[b]);
+        if constexpr (halves) fence_accumulators(half_of(sums));
+    }
     __device__ static void multiply_stage(uint32 shared, int warpgroup, Sums& sums, int stage, int k) {
         const uint64 left = panel_descriptor(shared + geometry.left_at() + stage * geometry.left_bytes());
         const uint64 right = panel_descriptor(shared + geometry.right_at() + stage * geometry.right_bytes());
@@ -59,6 +63,12 @@ class ElementProduct {
                 const uint32 row = block_row(warpgroup, b) * panel_pitch;
                 Wgmma<Element, tile_n>::multiply(sums[b], advance_descriptor(left, row + column),
                                                  advance_descriptor(right, column), k | step);
+            }
+            if constexpr (halves) {
+                const uint32 row = geometry.block(warpgroup, row_blocks) * block_rows * panel_pitch;
+                const uint32 first = geometry.first_column(warpgroup, row_blocks) * panel_pitch;
+                Wgmma<Element, half_columns>::multiply(half_of(sums), advance_descriptor(left, row + column),
+                                                       advance_descriptor(right, first + column), k | step);
             }
         }
     }

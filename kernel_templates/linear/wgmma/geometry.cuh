@@ -36,9 +36,21 @@ struct Geometry {
     constexpr int threads() const { return 128 * (1 + consumers); }
     /// Warpgroups that share a tile.
     constexpr int sharers() const { return ping_pong ? 1 : consumers; }
-    /// Blocks of 64 rows that a warpgroup multiplies, and sums that each of its threads holds.
+    /// Whole blocks of 64 rows that a warpgroup multiplies.
     constexpr int row_blocks() const { return tile_m / block_rows / sharers(); }
-    constexpr int sums() const { return row_blocks() * tile_n / 2; }
+    /// Two warpgroups that share an odd number of blocks of the weight halve the columns of the middle one.
+    constexpr bool halves() const { return swapped && sharers() == 2 && tile_m / block_rows % 2 == 1; }
+    /// Sums that a thread holds.
+    constexpr int sums() const { return row_blocks() * tile_n / 2 + (halves() ? tile_n / 4 : 0); }
+    /// The tile's block that is a warpgroup's b-th, with halves() behind its whole ones the shared one; and
+    /// the first of the columns that it has of it.
+    constexpr int block(int warpgroup, int b) const {
+        if (!halves()) return (ping_pong ? 0 : warpgroup * row_blocks()) + b;
+        return b < row_blocks() ? warpgroup * (row_blocks() + 1) + b : row_blocks();
+    }
+    constexpr int first_column(int warpgroup, int b) const {
+        return halves() && b == row_blocks() ? warpgroup * (tile_n / 2) : 0;
+    }
 
     /// A gated tile is half gate rows, half up rows.
     constexpr bool gated_rows() const { return gated && swapped; }
@@ -80,7 +92,16 @@ struct Geometry {
         if (!takes_turns()) return i * last;
         return i * panel_tokens() < last ? i * panel_tokens() : last;
     }
-    constexpr int panels() const { return result_blocks() * panels_across(); }
+    /// With halves(): panels of a warpgroup's half of the shared block, and the first column of the i-th,
+    /// from the half's own on.
+    constexpr int half_panels() const {
+        return halves() ? (tile_n / 2 + panel_tokens() - 1) / panel_tokens() : 0;
+    }
+    constexpr int half_start(int i) const {
+        const int last = tile_n / 2 - panel_tokens();
+        return i * panel_tokens() < last ? i * panel_tokens() : last;
+    }
+    constexpr int panels() const { return result_blocks() * panels_across() + half_panels(); }
     constexpr int panel_bytes() const { return (swapped ? panel_tokens() : block_rows) * panel_width() * 2; }
     /// Panels that a warpgroup has place for, and fills before the copy engine takes them: all, or what
     /// 16 KiB (8 KiB) hold. In turns the engine takes each, and there are two places, or up to four where

@@ -7,10 +7,11 @@
 // or with ping_pong take whole tiles in turn, so that one stores while the other multiplies. Blocks are
 // persistent: each walks over the tiles that the schedule gives it, with tail_split also over a part of one.
 //
-// The left operand has the tile's rows (64 a wgmma), the right one its columns (wgmma's n). Left is x and
-// right the weight; `swapped` exchanges them for few tokens, and the result is transposed on its way out. A
-// gated weight tile is half gate rows, half up rows: the two products of an element meet in one thread. Of a
-// tile that has fewer tokens than others as many rows are copied as there are (producer.cuh).
+// The left operand has the tile's rows (64 a wgmma), the right one its columns (wgmma's n). Of three blocks
+// of 64 rows two consumers take one each, and half of the columns of the middle one. Left is x and right the
+// weight; `swapped` exchanges them for few tokens, and the result is transposed on its way out. A gated
+// weight tile is half gate rows, half up rows: the two products of an element meet in one thread. Of a tile
+// that has fewer tokens than others as many rows are copied as there are (producer.cuh).
 //
 // Barriers, one pair a stage:
 //   full[s]   one arrival (the producer, announcing the stage's bytes) and those bytes. Consumers wait for
@@ -35,9 +36,9 @@
 namespace hone::linear::gemm {
 
 /// Registers of a producer's and a consumer's thread; together the file's 64 Ki, in steps of 8.
-inline constexpr bool moves_registers = geometry.blocks_per_sm == 1 && consumers == 2;
-inline constexpr int producer_registers = 40;
-inline constexpr int consumer_registers = 232;
+inline constexpr bool moves_registers = geometry.blocks_per_sm == 1 && consumers >= 2;
+inline constexpr int producer_registers = consumers == 3 ? 32 : 40;
+inline constexpr int consumer_registers = consumers == 3 ? 160 : 232;
 
 __device__ inline void prepare(uint32 shared, const Maps& maps, int tokens) {
     for (int stage = 0; stage < stages; ++stage) {

@@ -163,7 +163,9 @@ double rest_us(const LinearProblem& p, const WgmmaConfig& c, const Filling& f, d
 double stage_cycles(const Geometry& g) {
     const double instructions = 4.0 * g.tile_m / block_rows;
     const double multiply = instructions * g.tile_n / 2;
-    const double port = (g.stage_bytes() + instructions * (2048.0 + 32.0 * g.tile_n)) / 128;
+    const double read_twice = g.halves() ? 4.0 : 0.0;  // rows of the block that two warpgroups share
+    const double port =
+        (g.stage_bytes() + instructions * (2048.0 + 32.0 * g.tile_n) + read_twice * 2048.0) / 128;
     return std::max(1.1 * multiply, 0.95 * port);  // power keeps the clock of busy tensor cores down
 }
 

@@ -10,13 +10,13 @@
 namespace hone::linear::gemm {
 
 inline constexpr auto tunables = tunables_of({
-    read_with<&WgmmaConfig::swapped>(
-        tunable<&WgmmaConfig::tile_m>("rows of a tile: tokens; swapped: results a token", {64, 128, 256})),
+    read_with<&WgmmaConfig::swapped>(tunable<&WgmmaConfig::tile_m>(
+        "rows of a tile: tokens; swapped: results a token", {64, 128, 192, 256})),
     read_with<&WgmmaConfig::swapped>(
         tunable<&WgmmaConfig::tile_n>("columns of a tile: results a token; swapped: tokens",
-                                      {8,   16,  32,  64,  80,  96,  104, 112, 120, 128, 136, 144,
-                                       152, 160, 168, 176, 184, 192, 200, 208, 224, 240, 256})),
-    tunable<&WgmmaConfig::consumers>("warpgroups that multiply", {1, 2}),
+                                      {8,   16,  32,  64,  72,  80,  96,  104, 112, 120, 128, 136,
+                                       144, 152, 160, 168, 176, 184, 192, 200, 208, 224, 240, 256})),
+    tunable<&WgmmaConfig::consumers>("warpgroups that multiply", {1, 2, 3}),
     tunable<&WgmmaConfig::ping_pong>("1: they take tiles in turn instead of sharing one", {0, 1}),
     tunable<&WgmmaConfig::blocks_per_sm>("resident blocks a multiprocessor", {1, 2}),
     tunable<&WgmmaConfig::swapped>("1: the weight is the left operand, for few tokens", {0, 1}),
@@ -31,10 +31,12 @@ inline constexpr auto tunables = tunables_of({
     programmatic_launches<&WgmmaConfig::programmatic>(),
 });
 
-/// A thread's registers, where the roles do not exchange theirs.
+/// A thread's registers: 232 where two consumers are given the producer's, 160 of three, else what the launch
+/// gives. It gives 128 with three consumers, and those of one instruction must fit there.
 [[nodiscard]] inline bool fits_registers(const LinearProblem& p, const Geometry& g) {
     const bool plain_results = p.gated || (!p.bias && !p.residual && p.activation == Activation::none);
     if (g.sums() > (plain_results ? 192 : 128)) return false;
+    if (g.consumers == 3) return g.sums() <= (plain_results ? 96 : 88);
     if (g.blocks_per_sm == 1 && g.consumers == 2) return true;
     return g.sums() + 40 <= 65536 / (g.threads() * g.blocks_per_sm);
 }
@@ -110,7 +112,8 @@ inline constexpr auto schedule_rules = std::to_array<Constraint>({
              if (c.staged == 0 || c.swapped == 0 || !p.residual) return true;
              const Geometry g = geometry(p, c);
              const bool together = c.staged != 3 && g.store_panels() >= g.panels();
-             return together || g.panels_across() * g.panel_tokens() == g.tile_n;
+             return together || (g.panels_across() * g.panel_tokens() == g.tile_n &&
+                                 (!g.halves() || 2 * g.half_panels() * g.panel_tokens() == g.tile_n));
          }),
     rule("neighbours take several tiles of more than 128 tokens, whole sums, one block a multiprocessor",
          [](const P& p, const C& c) {
@@ -148,8 +151,19 @@ inline constexpr auto tile_rules = std::to_array<Constraint>({
          [](const P& p, const C& c) {
              const Geometry g = geometry(p, c);
              return (!g.ping_pong || g.consumers == 2) &&
-                    g.tile_m % (block_rows * g.sharers() * (g.gated_rows() ? 2 : 1)) == 0;
+                    (g.tile_m % (block_rows * g.sharers() * (g.gated_rows() ? 2 : 1)) == 0 ||
+                     (g.tile_m == 192 && g.halves()));
          }),
+    rule(
+        "two warpgroups halve the middle of three blocks of weights that have no gate and meet a multiple of "
+        "16 tokens, where blocks may be neighbours",
+        through<C>(&C::swapped),
+        [](const P& p, const C& c) {
+            const Geometry g = geometry(p, c);
+            return !g.halves() || (has_neighbours<C> && !g.gated && g.tile_n % 16 == 0);
+        }),
+    rule("halves of a block leave in turns", through<C>(&C::staged),
+         [](const P& p, const C& c) { return c.staged == 3 || !geometry(p, c).halves(); }),
     rule("gate and up columns meet in one thread, and staged rows have 16 results at least",
          through<C>(&C::staged),
          [](const P& p, const C& c) {
@@ -165,14 +179,22 @@ inline constexpr auto tile_rules = std::to_array<Constraint>({
              return (c.consumers == 1) == (c.consumers == 1 && geometry(p, c).result_rows() == 64) &&
                     (c.blocks_per_sm == 1 || c.consumers == 1);
          }),
+    rule("three consumers share tiles of 192 rows, of elements that are multiplied as they are in memory",
+         through<C>(&C::swapped),
+         [](const C& c) { return c.consumers != 3 || (has_neighbours<C> && c.tile_m == 192); }),
     rule("at least three stages must fit shared memory", through<C>(&C::staged),
          [](const P& p, const C& c) { return geometry(p, c).stages() >= 3; }),
-    rule("weights are the left operand for up to 512 tokens; up to 64 then share a tile, more share tiles of "
-         "64, many of 96",
+    rule("weights are the left operand for up to 512 tokens, or up to 2048 where blocks may be neighbours, "
+         "then in tiles of 128 x 128 at least; up to 64 tokens share a tile, more share tiles of 64, many of "
+         "96, or of 72 with more than 128 rows",
          through<C>(&C::swapped),
          [](const P& p, const C& c) {
-             const std::int64_t least = p.tokens <= 64 ? p.tokens : p.tokens <= 128 ? 64 : 96;
-             return c.swapped == 0 || (p.tokens <= 512 && c.tile_n >= least);
+             if (c.swapped == 0) return true;
+             const std::int64_t many = c.tile_m > 128 && has_neighbours<C> ? 72 : 96;
+             const std::int64_t least = p.tokens <= 64 ? p.tokens : p.tokens <= 128 ? 64 : many;
+             if (c.tile_n < least) return false;
+             return p.tokens <= 512 ||
+                    (has_neighbours<C> && p.tokens <= 2048 && c.tile_m * c.tile_n >= 128 * 128);
          }),
     rule("weights as the left operand: no ping-pong, and one consumer for up to 64 tokens",
          through<C>(&C::swapped),
@@ -187,10 +209,13 @@ inline constexpr auto tile_rules = std::to_array<Constraint>({
              const std::int64_t large = ceil_div(p.tokens, 128) * ceil_div(p.products() * p.out, 128);
              return c.swapped != 0 || c.tile_m * c.tile_n >= 128 * 128 || large <= 4 * t.sm_count;
          }),
-    rule("the parts of sums that meet in a cluster must fit the rings", through<C>(&C::staged),
+    rule("the parts of sums that meet in a cluster must fit the rings; with weights as the left operand a "
+         "thread has 144 at most: more of them spill",
+         through<C>(&C::staged),
          [](const P& p, const C& c) {
              const Geometry g = geometry(p, c);
-             return c.cluster_k == 1 || g.exchange_bytes() <= g.stages() * g.stage_bytes();
+             return c.cluster_k == 1 ||
+                    (g.exchange_bytes() <= g.stages() * g.stage_bytes() && (!g.swapped || g.sums() <= 144));
          }),
 });
 

@@ -1,3 +1,5 @@
+#include <utility>
+
 #include "kernel_templates/kit/fallbacks.h"
 #include "kernel_templates/linear/variants.h"
 #include "kernel_templates/linear/wgmma/plan.h"
@@ -18,7 +20,13 @@ constexpr auto elements = std::to_array<Constraint>({
     rule("rows must start at multiples of 16 bytes: in and out are multiples of 8",
          [](const LinearProblem& p) { return p.in % 8 == 0 && p.out % 8 == 0; }),
 });
-constexpr auto constraints = joined(elements, gemm::rules<LinearProblem, WgmmaConfig>);
+constexpr auto order = std::to_array<Constraint>({
+    rule("weights as the left operand of more than 512 tokens are read once: row by row, between neighbours",
+         [](const LinearProblem& p, const WgmmaConfig& c) {
+             return c.swapped == 0 || p.tokens <= 512 || c.neighbours > 1;
+         }),
+});
+constexpr auto constraints = joined(joined(elements, gemm::rules<LinearProblem, WgmmaConfig>), order);
 
 /// What neighbours ask level 2 for at the same time is fetched once: less where the tensor cores are busy. A
 /// stage more, for which panels take turns, hides some of what is left.
@@ -27,10 +35,39 @@ double predict(const LinearProblem& p, const WgmmaConfig& c, const DeviceTraits&
     return gemm::predict_fetched(p, c, traits, c.staged == 3 ? 0.99 * fetched : fetched);
 }
 
+/// For more than 512 tokens: tiles of all heights and widths, so that some fill the rounds.
+std::vector<WgmmaConfig> tiles_of_many_tokens(std::int64_t tokens) {
+    std::vector<WgmmaConfig> configs;
+    const auto add = [&](WgmmaConfig c) {
+        for (const auto& [rows, consumers] : {std::pair{128, 2}, {192, 2}, {192, 3}, {256, 2}}) {
+            c.tile_m = rows;
+            c.consumers = consumers;
+            for (c.tile_n = c.swapped != 0 ? 72 : 80; c.tile_n <= 256; c.tile_n += c.swapped != 0 ? 8 : 16)
+                configs.push_back(c);
+        }
+    };
+    WgmmaConfig c;
+    c.programmatic = 2;
+    c.staged = 1;
+    add(c);
+    for (const std::int64_t staged : {1, 3}) {
+        c.staged = staged;
+        c.neighbours = 2;
+        add(c);
+        if (tokens > 2048) continue;
+        WgmmaConfig weight_left = c;
+        weight_left.swapped = 1;
+        weight_left.raster = 1;
+        add(weight_left);
+    }
+    return configs;
+}
+
 std::optional<WgmmaConfig> fallback(const Problem& problem, const DeviceTraits& traits) {
     const LinearProblem p(problem);
     if (p.tokens <= 8) return std::nullopt;  // mma and gemv are faster
     std::vector<WgmmaConfig> configs;
+    if (p.tokens > 512) configs = tiles_of_many_tokens(p.tokens);
     for (const gemm::WgmmaConfig& proven : gemm::proven_configs(p)) {
         WgmmaConfig& c = configs.emplace_back();
         static_cast<gemm::WgmmaConfig&>(c) = proven;

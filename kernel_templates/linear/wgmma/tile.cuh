@@ -42,12 +42,16 @@ inline constexpr int threads = geometry.threads();
 inline constexpr int row_blocks = geometry.row_blocks();
 inline constexpr int result_blocks = geometry.result_blocks();
 inline constexpr int result_columns = geometry.result_columns();
+inline constexpr bool halves = geometry.halves();
 inline constexpr bool gated_rows = geometry.gated_rows();
 inline constexpr bool gated_columns = geometry.gated_columns();
 inline constexpr bool whole_columns = out % result_columns == 0;
 inline constexpr int k_tiles = tiling.k_tiles;
 
-static_assert(tile_m % (block_rows * geometry.sharers()) == 0, "each consumer takes blocks of 64 rows");
+static_assert(halves || tile_m % (block_rows * geometry.sharers()) == 0,
+              "each consumer takes blocks of 64 rows");
+static_assert(!halves || (!gated && geometry.takes_turns() && tile_n % 16 == 0),
+              "halves of a block are of tokens, whole fragments, and leave in turns");
 static_assert(tile_n % 8 == 0 && tile_n <= 256, "wgmma's n");
 static_assert(geometry.weight_box() % 8 == 0 && geometry.weight_box() <= 256, "whole groups of 8 rows");
 static_assert(!gated_rows || row_blocks % 2 == 0, "gate and up rows meet in one warpgroup");
@@ -63,7 +67,13 @@ static_assert(!ping_pong || consumers == 2, "ping-pong is between two warpgroups
 static_assert(stages >= 2, "a ring");
 static_assert(in % 8 == 0 && out % 8 == 0, "rows start at multiples of 16 bytes");
 
-/// A thread's sums, in the accumulators' map (device/wgmma.cuh).
-using Sums = float[row_blocks][tile_n / 2];
+/// A thread's sums, in the accumulators' map (device/wgmma.cuh); with `halves` those of half a block stand in
+/// the first half of the last row.
+using Sums = float[row_blocks + (halves ? 1 : 0)][tile_n / 2];
+inline constexpr int half_columns = halves ? tile_n / 2 : tile_n;
+using HalfSums = float[half_columns / 2];
+__device__ inline HalfSums& half_of(Sums& sums) {
+    return reinterpret_cast<HalfSums&>(sums[halves ? row_blocks : 0]);
+}
 
 }  // namespace hone::linear::gemm

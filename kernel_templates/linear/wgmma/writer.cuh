@@ -84,12 +84,14 @@ class Writer {
 
     /// First row of results of block b, in the tile.
     __device__ int first_row(int b) const {
+        if constexpr (halves) return geometry.block(warpgroup_, b) * block_rows;
         return ((ping_pong ? 0 : warpgroup_ * result_blocks) + b) * block_rows;
     }
     /// Where the two neighbouring results (b, j, half) belong.
     __device__ Pair pair_at(const Work& tile, int b, int j, int half) const {
         const int row = tile.row + first_row(b) + 16 * warp_ + lane_ / 4 + 8 * half;
-        const int column = tile.column + 8 * j + lane_ % 4 * 2;
+        int column = tile.column + 8 * j + lane_ % 4 * 2;
+        if constexpr (halves) column += geometry.first_column(warpgroup_, b);
         return swapped ? Pair{column, row} : Pair{row, column};
     }
 
@@ -166,14 +168,30 @@ class Writer {
     }
     __device__ void copy_panel(const Work& tile, int panel, uint32 from) const {
         constexpr int across = geometry.panels_across();
+        if constexpr (halves) {
+            if (panel >= across * result_blocks)
+                return copy_half_panel(tile, panel - across * result_blocks, from);
+        }
         const int row = tile.row + first_row(panel / across);
         const int column = tile.column + geometry.panel_start(panel % across);
         store_box(map_, swapped ? row : column, swapped ? column : row, from);
     }
+    /// The i-th panel of this warpgroup's half of a block.
+    __device__ void copy_half_panel(const Work& tile, int i, uint32 from) const {
+        const int row = tile.row + first_row(row_blocks);
+        const int column =
+            tile.column + geometry.first_column(warpgroup_, row_blocks) + geometry.half_start(i);
+        store_box(map_, row, column, from);
+    }
     __device__ void stage_panel(const Sums& sums, const Work& tile, int panel, uint32 to) {
         if constexpr (swapped) {
             constexpr int across = geometry.panels_across();
-            stage_transposed(sums, tile, panel / across, geometry.panel_start(panel % across) / 8, to);
+            if (halves && panel >= across * result_blocks) {
+                const int first = geometry.half_start(panel - across * result_blocks);
+                stage_transposed(sums, tile, result_blocks, first / 8, to);
+            } else {
+                stage_transposed(sums, tile, panel / across, geometry.panel_start(panel % across) / 8, to);
+            }
         } else {
             stage_straight(sums, tile, panel, to);
         }
