@@ -3,11 +3,17 @@
 // and the same bits again and again.
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <random>
+#include <span>
+#include <string>
+#include <string_view>
 
 #include "hone/hone.h"
+#include "kernel_templates/attention_prefill/declaration.h"
+#include "runtime/operators/attention.h"
 #include "tests/runtime/device_indices.h"
 #include "tests/runtime/gpu_run.h"
 
@@ -195,6 +201,103 @@ void check_mixture(const std::vector<Sequence>& sequences, std::int64_t page_siz
     }
 }
 
+/// The first one lets its successor start, takes 20 ms, and marks a word; the second one waits for its
+/// predecessor, and says what it finds there.
+constexpr std::string_view neighbours = R"(.version 7.8
+.target sm_90
+.address_size 64
+.visible .entry in_front(.param .u64 word)
+{
+    .reg .pred %early;
+    .reg .u64 %word, %begin, %now;
+    griddepcontrol.launch_dependents;
+    ld.param.u64 %word, [word];
+    mov.u64 %begin, %globaltimer;
+again:
+    mov.u64 %now, %globaltimer;
+    sub.u64 %now, %now, %begin;
+    setp.lt.u64 %early, %now, 20000000;
+    @%early bra again;
+    st.global.u32 [%word], 1;
+    ret;
+}
+.visible .entry behind(.param .u64 word, .param .u64 found)
+{
+    .reg .u32 %value;
+    .reg .u64 %word, %found;
+    griddepcontrol.wait;
+    ld.param.u64 %word, [word];
+    ld.param.u64 %found, [found];
+    ld.volatile.global.u32 %value, [%word];
+    st.global.u32 [%found], %value;
+    ret;
+}
+)";
+
+Plan neighbours_plan() {
+    static constexpr KernelArg args[] = {pointer_arg(0, "word"), pointer_arg(1, "found")};
+    static constexpr Kernel kernels[] = {{"in_front", std::span(args).first(1)}, {"behind", args}};
+    Plan plan;
+    plan.launch_count = 2;
+    for (std::size_t i = 0; i < 2; ++i) {
+        plan.launches[i] = Launch{.kernel = &kernels[i], .grid = {1, 1, 1}, .block = {1, 1, 1}};
+        plan.launches[i].programmatic = i == 1;
+    }
+    return plan;
+}
+
+/// Whether what follows a launch of prompts, which stands beside another one, finds that one at its end.
+/// None of the sequences is a prompt, so that the launch itself ends at once.
+bool ends_behind(const Problem& problem, const Candidate& candidate, const Attention& described) {
+    using namespace runtime;
+    Bench& bench = Bench::get();
+    const Driver& driver = *bench.driver;
+    const CompileCrew::JobPtr compiled = bench.compile(problem, {&candidate, 1}).front();
+    if (compiled->error != nullptr) std::rethrow_exception(compiled->error);
+    Plan plan = candidate.variant->plan(problem, candidate.config, bench.traits);
+    REQUIRE(plan.runs_beside);
+    plan.launches[0].programmatic = true;
+    const LoadedPlan prompts(driver, compiled->image.cubin, plan);
+    Plan both = neighbours_plan();
+    const LoadedPlan others(driver, std::as_bytes(std::span(neighbours.data(), neighbours.size() + 1)), both);
+
+    const Bytes zeros = on_device(std::vector<std::byte>(1 << 20));
+    const auto none = reinterpret_cast<const std::int32_t*>(zeros.data());
+    const Bytes workspace = on_device(std::vector<std::byte>(8));
+    Call call = prefill_call(described,
+                             {.q = zeros.data(),
+                              .k = zeros.data(),
+                              .v = zeros.data(),
+                              .out = zeros.data(),
+                              .kv_lengths = none,
+                              .q_starts = none,
+                              .page_table = none,
+                              .workspace = workspace.data(),
+                              .pool_pages = 1,
+                              .q_tokens = 1},
+                             {described.max_batch, described.max_q_len, described.max_kv_len});
+    call.scalars[attention_prefill::least_queries] = Scalar::of(std::int64_t{2});
+    const DeviceIndices words(driver, {0, 0});
+    Call of_words;
+    of_words.pointers = {const_cast<std::int32_t*>(words.data()),
+                         const_cast<std::int32_t*>(words.data() + 1)};
+
+    const Stream stream = create_stream(driver);
+    both.launch_count = 1;
+    REQUIRE(launch(driver, others, both, of_words, stream.get()) == CUDA_SUCCESS);
+    REQUIRE(launch(driver, prompts, plan, call, stream.get()) == CUDA_SUCCESS);
+    both.first_launch = 1;
+    both.launch_count = 2;
+    REQUIRE(launch(driver, others, both, of_words, stream.get()) == CUDA_SUCCESS);
+    check(driver, driver.cuStreamSynchronize(stream.get()), "the launches");
+    std::array<std::int32_t, 2> found{};
+    check(driver,
+          driver.cuMemcpyDtoH(found.data(), reinterpret_cast<CUdeviceptr>(words.data()), sizeof(found)),
+          "the words");
+    CHECK(found[0] == 1);
+    return found[1] == 1;
+}
+
 }  // namespace
 
 TEST_CASE("prompts beside single tokens are right in pages of 16, told of the mixture or not") {
@@ -204,4 +307,32 @@ TEST_CASE("prompts beside single tokens are right in pages of 16, told of the mi
 TEST_CASE("prompts alone of several lengths are right in pages of 64, and in pages that threads copy") {
     check_mixture({{40, 300}, {2, 90}, {200, 200}}, 64, 3);
     check_mixture({{1, 300}, {2, 90}, {120, 200}}, 5, 2);
+}
+
+TEST_CASE("a launch of prompts beside another one ends behind it, also where it is tuned as a plain one") {
+    if (!Bench::get().traits.has_programmatic_launch()) return;
+    for (const int page_size : {16, 64}) {
+        const Attention described{.heads = 2,
+                                  .kv_heads = 1,
+                                  .head_dim = head_dim,
+                                  .max_batch = 2,
+                                  .max_q_len = 64,
+                                  .max_kv_len = 64,
+                                  .packed = true,
+                                  .page_size = page_size};
+        const Problem problem = *parse_problem(
+            "attention_prefill dtype=bf16 causal=yes lengths=paged heads=2 kv_heads=1 head_dim=64 batch=2 "
+            "q_len=64 kv_len=64 page_size=" +
+            std::to_string(page_size));
+        const Candidate candidate =
+            parse_candidate(*problem.family,
+                            "wgmma consumers=1 tile_n=64 stages=2 query_stages=1 blocks_per_sm=1 "
+                            "query_in_registers=0 section_mib=4 dynamic=0 softmax_first=0 late_maxima=0 "
+                            "programmatic=0")
+                .value();
+        if (!runs_on(*candidate.variant, Bench::get().traits)) return;
+        REQUIRE(allowed(problem, candidate, Bench::get().traits));
+        CAPTURE(page_size);
+        CHECK(ends_behind(problem, candidate, described));
+    }
 }

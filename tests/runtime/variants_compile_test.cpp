@@ -1,15 +1,19 @@
 // Every kernel of every family through the real NVRTC, for every architecture: what the GPU machines would
 // otherwise be the first to find. Problems and configs are drawn with a fixed seed.
 #include <doctest/doctest.h>
+#include <elf.h>
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <optional>
 #include <random>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -112,6 +116,28 @@ bool has_kernel(const CompiledImage& image, std::string_view kernel) {
     return cubin.find(".text." + std::string(kernel) + '\0') != std::string_view::npos;
 }
 
+template <class T>
+T at(std::span<const std::byte> bytes, std::size_t offset) {
+    T value{};
+    REQUIRE(offset + sizeof(T) <= bytes.size());
+    std::memcpy(&value, bytes.data() + offset, sizeof(T));
+    return value;
+}
+
+/// Whether the machine code for sm_90a waits for its predecessor: instructions have 16 bytes there, and this
+/// one, which has no operand, is alone in its first eight.
+bool waits_for_predecessor(std::span<const std::byte> cubin) {
+    constexpr std::uint64_t wait = 0x782e;
+    const auto file = at<Elf64_Ehdr>(cubin, 0);
+    for (std::size_t i = 0; i < file.e_shnum; ++i) {
+        const auto section = at<Elf64_Shdr>(cubin, file.e_shoff + i * sizeof(Elf64_Shdr));
+        if (section.sh_type != SHT_PROGBITS || (section.sh_flags & SHF_EXECINSTR) == 0) continue;
+        for (std::size_t code = 0; code < section.sh_size; code += 16)
+            if (at<std::uint64_t>(cubin, section.sh_offset + code) == wait) return true;
+    }
+    return false;
+}
+
 // What is wrong with the image; empty when nothing is.
 std::string fault_of(const Job& job, const CompiledImage& image) {
     // A few bytes outside of the loops, which stay in level 1, cost nothing.
@@ -189,6 +215,32 @@ TEST_CASE("every variant and reference compiles for every architecture, fallback
     }
     for (const std::string& fault : faults) CHECK_MESSAGE(false, fault);
     MESSAGE(jobs.size() << " compiles");
+}
+
+// It ends behind that launch, for the sake of who follows; a plain launch has the same image.
+TEST_CASE("a kernel of prompts that may run beside a launch waits for it, programmatic or not") {
+    const Arch arch{9, 0, true};
+    const DeviceTraits traits = *representative_device(arch);
+    const auto nvrtc = Nvrtc::load();
+    const Problem problem = *parse_problem(
+        "attention_prefill dtype=bf16 lengths=paged page_size=16 causal=yes heads=2 kv_heads=1 head_dim=64 "
+        "batch=1 q_len=64 kv_len=64");
+    for (const std::string programmatic : {"0", "1"}) {
+        const Candidate candidate =
+            parse_candidate(*problem.family,
+                            "wgmma consumers=1 tile_n=64 stages=2 query_stages=1 blocks_per_sm=1 "
+                            "query_in_registers=0 section_mib=4 dynamic=0 softmax_first=0 late_maxima=0 "
+                            "programmatic=" +
+                                programmatic)
+                .value();
+        CAPTURE(to_string(candidate));
+        REQUIRE(allowed(problem, candidate, traits));
+        REQUIRE(candidate.variant->plan(problem, candidate.config, traits).runs_beside);
+        CHECK(waits_for_predecessor(compile(*nvrtc, candidate_request(problem, candidate, arch)).cubin));
+    }
+    const CompiledImage harness =
+        compile(*nvrtc, {.source = "harness/harness.cu", .constants = "", .arch = arch});
+    CHECK_FALSE(waits_for_predecessor(harness.cubin));
 }
 
 TEST_CASE("the measuring harness compiles for every architecture") {
