@@ -1,11 +1,14 @@
 """Turns the results of bench/compare_torch.py into tables of docs/performance.md, without GPU and PyTorch.
 
 A table stands between `<!-- compare:NAME:begin -->` and `<!-- compare:NAME:end -->`; NAME is that of the
-cases, and stands in the results.
+cases, and stands in the results. Peers that PyTorch does not bring (FlashAttention 3, Marlin, DeepGEMM) were
+measured by themselves, on another GPU of the same name: their times stand in measured_elsewhere.json beside
+this file, get columns of their own with a mark, and count among the others.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 from typing import Any, Dict, List, Optional
@@ -13,6 +16,9 @@ from typing import Any, Dict, List, Optional
 HONE = "hone"
 # From so many operations a byte on, a rate is given in operations.
 FLOPS_PER_BYTE = 100
+# {"device", "times": [{"peer", "us", "case"}]}: microseconds of a call, of cases that have these entries.
+ELSEWHERE = Path(__file__).resolve().parent / "measured_elsewhere.json"
+MARK = " \\*"
 
 
 def update(page: Path, results: Dict[str, Any]) -> None:
@@ -28,7 +34,7 @@ def update(page: Path, results: Dict[str, Any]) -> None:
 
 def render(results: Dict[str, Any]) -> str:
     """Where and when, a table with a row for each case, and the geometric mean."""
-    rows = results["results"]
+    rows = with_elsewhere(results)
     others = _others(rows)
     header = ["operator", "size", "dtype", "Hone us", "rate"]
     header += [*(f"{name} us" for name in others), "best other / Hone"]
@@ -38,7 +44,25 @@ def render(results: Dict[str, Any]) -> str:
     if ratios:
         mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
         lines += ["", f"Geometric mean of the last column: {mean:.2f}."]
+    if any(name.endswith(MARK) for name in others):
+        lines += ["", f"{MARK.strip()} Built from source and measured on another {results['machine']['device']}, not in this run."]
     return "\n".join(lines) + "\n"
+
+
+def with_elsewhere(results: Dict[str, Any]) -> List[Dict[str, Any]]:
+    """The rows, each with the peers of its case that were measured elsewhere on such a GPU."""
+    known = json.loads(ELSEWHERE.read_text())
+    if known["device"] != results["machine"]["device"]:
+        return results["results"]
+    return [{**row, "peers": row["peers"] + _elsewhere(row["case"], known["times"])} for row in results["results"]]
+
+
+def _elsewhere(case: Dict[str, Any], times: List[Dict[str, Any]]) -> List[Dict[str, Any]]:
+    return [
+        {"name": time["peer"] + MARK, "us": time["us"]}
+        for time in times
+        if time["case"].items() <= case.items()
+    ]
 
 
 def _where(results: Dict[str, Any]) -> str:

@@ -171,6 +171,33 @@ class Tables(BenchCase):
         self.assertIn(row, table)
         self.assertEqual(table.count("\n| ") - 1, len(results))
         self.assertIn("Geometric mean of the last column: 1.20.", table)
+        self.assertNotIn("measured on another", table)
+
+    def test_peers_that_were_measured_elsewhere(self) -> None:
+        import compare_docs
+
+        case = {"op": "linear_fp8", "tokens": 1, "out": 4096, "in": 4096, "dtype": "bf16"}
+        peers = [{"name": "hone", "us": 5.0}, {"name": "cuBLAS", "us": 13.0}]
+        work = {"bytes": 10**7, "flops": 10**7, "peers": peers}
+        results = [{"case": case, **work}, {"case": {**case, "tokens": 3}, **work}]
+        machine = {"device": "NVIDIA H200"}
+        told = {"date": "2026-01-02T03:04", "machine": machine, "results": results}
+        table = compare_docs.render(told)
+        self.assertIn(r"| cuBLAS us | DeepGEMM \* us | best other / Hone |", table)
+        self.assertIn("| 13.00 | 10.00 | 2.000 |", table)
+        self.assertIn("| 3 x 4096 x 4096 | bf16 | 5.00 | 2.00 TB/s | 13.00 |  | 2.600 |", table)
+        self.assertIn(r"\* Built from source and measured on another NVIDIA H200", table)
+        machine["device"] = "NVIDIA H100"
+        self.assertNotIn("DeepGEMM", compare_docs.render(told))
+
+    def test_every_time_from_elsewhere_is_of_a_case(self) -> None:
+        import compare_docs
+
+        known = json.loads(compare_docs.ELSEWHERE.read_text())
+        for time in known["times"]:
+            with self.subTest(**time):
+                found = [case for case in self.cases() if time["case"].items() <= case.items()]
+                self.assertEqual(len(found), 1)
 
 
 if __name__ == "__main__":
