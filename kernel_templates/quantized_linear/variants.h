@@ -11,6 +11,7 @@ extern const Variant wgmma_w8;
 extern const Variant walk;
 extern const Variant stream;
 extern const Variant ring;
+extern const Variant ring_w8;
 extern const Variant dequantize;
 extern const Variant mma;
 extern const Variant plain;
