@@ -277,6 +277,51 @@ TEST_CASE("walk is right over many groups of rows, in calls back to back") {
     check_variant("walk", "dtype=fp16 format=w8a8 norm=yes in=1040 out=4400 tokens=2", 4, 5);
 }
 
+TEST_CASE("ring_w8 is right for every number of tokens, wherever x comes from, in calls back to back") {
+    for (const std::int64_t tokens : {1, 2, 3, 5, 8, 12, 16}) {
+        const std::string sizes = " in=1040 out=4112" + tokens_text(tokens);
+        for (const std::int64_t place : {0, 1, 2}) {
+            const TunableRange from{"x_place", place, place};
+            check_with("dtype=bf16 format=fp8 residual=yes" + sizes, from, 5, 5);
+            check_with("dtype=fp16 format=w8a8 bias=yes" + sizes, from, 5, 5);
+            check_with("dtype=bf16 format=fp8 group=128 gated=yes activation=silu in=640 out=4112" +
+                           tokens_text(tokens),
+                       from, 5, 5);
+            if (place == 0) continue;
+            check_with("dtype=bf16 format=w8a8 norm=yes gated=yes activation=gelu_tanh" + sizes, from, 3, 5);
+            check_with("dtype=fp16 format=fp8 quantized_x=yes" + sizes, from, 3, 5);
+            check_with("dtype=bf16 format=fp8 group=128 quantized_x=yes residual=yes in=1152 out=4112" +
+                           tokens_text(tokens),
+                       from, 3, 5);
+        }
+    }
+}
+
+TEST_CASE("ring_w8 is right where x is long, blocks take many tiles and rows have strides") {
+    const QuantizedLayout layout{
+        .behind_x = 16, .behind_x_scales = 3, .behind_weight = 32, .behind_residual = 48, .behind_out = 64};
+    check_variant("ring_w8", "dtype=bf16 format=fp8 in=14336 out=1040 tokens=1", 13, 20);
+    check_variant("ring_w8", "dtype=bf16 format=w8a8 in=14352 out=1040 tokens=16", 13, 5);
+    check_variant("ring_w8", "dtype=bf16 format=fp8 group=128 in=14336 out=1040 tokens=7", 13, 5);
+    check_variant("ring_w8", "dtype=bf16 format=fp8 in=256 out=28688 tokens=3", 13, 5);
+    check_variant("ring_w8", "dtype=fp16 format=w8a8 gated=yes activation=silu in=400 out=17008 tokens=9", 13,
+                  5);
+    check_variant("ring_w8",
+                  "dtype=fp16 format=w8a8 quantized_x=yes gated=yes activation=silu in=352 out=2064 tokens=5",
+                  13, 1, layout);
+    check_variant("ring_w8", "dtype=bf16 format=fp8 residual=yes in=352 out=2064 tokens=12", 13, 1, layout);
+    check_variant("ring_w8", "dtype=bf16 format=fp8 group=128 quantized_x=yes in=384 out=2064 tokens=2", 13,
+                  1, layout);
+}
+
+// Small enough to run under a sanitizer (tests/run_gpu_tests.sh --sanitize).
+TEST_CASE("small calls of ring_w8 are right") {
+    check_variant("ring_w8", "dtype=bf16 format=fp8 residual=yes in=1040 out=272 tokens=1", 7);
+    check_variant("ring_w8", "dtype=fp16 format=w8a8 bias=yes in=1040 out=272 tokens=5", 5);
+    check_variant("ring_w8",
+                  "dtype=bf16 format=fp8 group=128 gated=yes activation=silu in=1024 out=272 tokens=16", 5);
+}
+
 TEST_CASE("x is right where it passes through the ring") {
     const TunableRange streams{"x_streams", 1, 1};
     check_with("dtype=bf16 format=w4a16 group=128 in=4096 out=208 tokens=16", streams, 8, 20);

@@ -97,8 +97,8 @@ class CodeMaker {
     static constexpr int warps = 4 * consumers;
     static constexpr int turns = (last_column + warps * unit_columns - 1) / (warps * unit_columns);
     static constexpr int packets = turns * each;
-    /// Packets that a lane keeps; the others are read again for their codes.
-    static constexpr int most_held = tokens > 8 ? 8 : 16;
+    /// Packets that a lane keeps, as registers allow; the others are read again for their codes.
+    static constexpr int most_held = (consumers * Tuned::blocks_per_sm > 2 ? 8 : 16) / (tokens > 8 ? 2 : 1);
     static constexpr int held = packets < most_held ? packets : most_held;
 
     __device__ static int lane() { return threadIdx.x % 32; }
