@@ -279,20 +279,24 @@ TEST_CASE("walk is right over many groups of rows, in calls back to back") {
 
 TEST_CASE("ring_w8 is right for every number of tokens, wherever x comes from, in calls back to back") {
     for (const std::int64_t tokens : {1, 2, 3, 5, 8, 12, 16}) {
-        const std::string sizes = " in=1040 out=4112" + tokens_text(tokens);
-        for (const std::int64_t place : {0, 1, 2}) {
-            const TunableRange from{"x_place", place, place};
-            check_with("dtype=bf16 format=fp8 residual=yes" + sizes, from, 5, 5);
-            check_with("dtype=fp16 format=w8a8 bias=yes" + sizes, from, 5, 5);
-            check_with("dtype=bf16 format=fp8 group=128 gated=yes activation=silu in=640 out=4112" +
-                           tokens_text(tokens),
-                       from, 5, 5);
-            if (place == 0) continue;
-            check_with("dtype=bf16 format=w8a8 norm=yes gated=yes activation=gelu_tanh" + sizes, from, 3, 5);
-            check_with("dtype=fp16 format=fp8 quantized_x=yes" + sizes, from, 3, 5);
-            check_with("dtype=bf16 format=fp8 group=128 quantized_x=yes residual=yes in=1152 out=4112" +
-                           tokens_text(tokens),
-                       from, 3, 5);
+        const std::string number = tokens_text(tokens);
+        SUBCASE(number.c_str()) {
+            const std::string sizes = " in=1040 out=4112" + number;
+            for (const std::int64_t place : {0, 1, 2}) {
+                const TunableRange from{"x_place", place, place};
+                check_with("dtype=bf16 format=fp8 residual=yes" + sizes, from, 5, 5);
+                check_with("dtype=fp16 format=w8a8 bias=yes" + sizes, from, 5, 5);
+                check_with(
+                    "dtype=bf16 format=fp8 group=128 gated=yes activation=silu in=640 out=4112" + number,
+                    from, 5, 5);
+                if (place == 0) continue;
+                check_with("dtype=bf16 format=w8a8 norm=yes gated=yes activation=gelu_tanh" + sizes, from, 3,
+                           5);
+                check_with("dtype=fp16 format=fp8 quantized_x=yes" + sizes, from, 3, 5);
+                check_with(
+                    "dtype=bf16 format=fp8 group=128 quantized_x=yes residual=yes in=1152 out=4112" + number,
+                    from, 3, 5);
+            }
         }
     }
 }

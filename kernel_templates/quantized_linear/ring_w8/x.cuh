@@ -98,7 +98,9 @@ class CodeMaker {
     static constexpr int turns = (last_column + warps * unit_columns - 1) / (warps * unit_columns);
     static constexpr int packets = turns * each;
     /// Packets that a lane keeps, as registers allow; the others are read again for their codes.
-    static constexpr int most_held = (consumers * Tuned::blocks_per_sm > 2 ? 8 : 16) / (tokens > 8 ? 2 : 1);
+    static constexpr int most_held = consumers * Tuned::blocks_per_sm > 2 ? (tokens > 8 ? 4 : 8)
+                                     : tokens > 8                         ? 6
+                                                                          : 16;
     static constexpr int held = packets < most_held ? packets : most_held;
 
     __device__ static int lane() { return threadIdx.x % 32; }
