@@ -1,0 +1,115 @@
+"""What the tests of `hone generate` and `hone score` beside transformers share: small models of every architecture with random
+weights. Where transformers is missing, importing this skips the module that does.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import unittest
+from pathlib import Path
+from typing import Any, Dict, List
+
+from support import DEVICE
+
+import torch
+
+from hone.program import find_program
+
+try:
+    import transformers
+except ModuleNotFoundError:
+    raise unittest.SkipTest("transformers is not installed") from None
+
+NEW_TOKENS = 200
+TINY_LLAMA = Path(__file__).resolve().parents[3] / "examples" / "tiny-llama"
+SIZES: Dict[str, Any] = {
+    "hidden_size": 256,
+    "intermediate_size": 512,
+    "num_attention_heads": 8,
+    "num_key_value_heads": 2,
+    "num_hidden_layers": 4,
+    "vocab_size": 1024,
+    "max_position_embeddings": 1024,
+    "tie_word_embeddings": False,
+}
+QWEN: Dict[str, Any] = {
+    "head_dim": 64,
+    "moe_intermediate_size": 96,
+    "num_experts": 16,
+    "num_experts_per_tok": 4,
+}
+TIED: Dict[str, Any] = {**SIZES, "tie_word_embeddings": True}
+SCALED: Dict[str, Any] = {
+    "rope_type": "llama3",
+    "rope_theta": 10000.0,
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 128,
+}
+CONFIGS: Dict[str, Any] = {
+    "llama": lambda: transformers.LlamaConfig(**SIZES),
+    "llama, a scaled rotation": lambda: transformers.LlamaConfig(**SIZES, rope_parameters=SCALED),
+    "mistral, a window": lambda: transformers.MistralConfig(**SIZES, sliding_window=64),
+    "qwen2": lambda: transformers.Qwen2Config(**TIED),
+    "qwen3": lambda: transformers.Qwen3Config(**SIZES, head_dim=64),
+    "gemma": lambda: transformers.GemmaConfig(**TIED, head_dim=32),
+    "glm": lambda: transformers.GlmConfig(**SIZES, head_dim=64, attention_bias=True, pad_token_id=0),
+    "starcoder2, a window": lambda: transformers.Starcoder2Config(**TIED, sliding_window=64),
+    "stablelm": lambda: transformers.StableLmConfig(**SIZES, use_qkv_bias=True),
+    "gemma2": lambda: transformers.Gemma2Config(
+        **TIED, head_dim=32, sliding_window=64, query_pre_attn_scalar=32
+    ),
+    "phi3": lambda: transformers.Phi3Config(**SIZES, pad_token_id=0),
+    "gpt2": lambda: transformers.GPT2Config(n_embd=256, n_layer=4, n_head=8, vocab_size=1024, n_positions=1024),
+    "mixtral": lambda: transformers.MixtralConfig(
+        **SIZES, num_local_experts=8, num_experts_per_tok=2, sliding_window=None
+    ),
+    "qwen3_moe": lambda: transformers.Qwen3MoeConfig(**SIZES, **QWEN, norm_topk_prob=True),
+    "qwen3_moe, weights as they are, one layer without experts": lambda: transformers.Qwen3MoeConfig(
+        **SIZES, **QWEN, norm_topk_prob=False, mlp_only_layers=[2]
+    ),
+    "qwen3_moe, experts in every other layer": lambda: transformers.Qwen3MoeConfig(
+        **SIZES, **QWEN, norm_topk_prob=True, decoder_sparse_step=2
+    ),
+}
+
+
+def made(config: Any, seed: int = 7, embedded: float = 1) -> Any:
+    """Weights large enough that attention and experts are not all alike, norms that scale, and biases of both signs: of one sign
+    they move the logits of all tokens of a text alike, and it says a few tokens over and over."""
+    torch.manual_seed(seed)
+    config._attn_implementation = "eager"
+    model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32).to(DEVICE).eval()
+    if hasattr(model, "set_experts_implementation"):  # the one that is plain loops over experts
+        model.set_experts_implementation("eager")
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if name.endswith(".bias"):
+                parameter.uniform_(-0.1, 0.1)
+            elif parameter.dim() == 1:
+                parameter.uniform_(0.5, 1.5)
+            elif "embed" in name or "wte" in name:
+                parameter.normal_(0, embedded)
+            elif "wpe" in name:  # positions that are learned: as small as other weights, texts would hardly know where they are
+                parameter.normal_(0, 1)
+            else:
+                parameter.normal_(0, 1.5 * parameter.shape[-1] ** -0.5)
+    return model
+
+
+def told(*words: str) -> Any:
+    """The data of a command of the program."""
+    command = [find_program(), *words, "--json"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    if ended.returncode != 0:
+        raise AssertionError(ended.stdout + ended.stderr)
+    return json.loads(ended.stdout)["data"]
+
+
+def texts(folder: str, prompt: List[int], *options: str) -> List[List[int]]:
+    """What `hone generate` makes of it."""
+    ids = ",".join(map(str, prompt))
+    words = ("generate", folder, "--prompt-ids", ids, "--ignore-end", "-n", str(NEW_TOKENS))
+    return told(*words, *options)["tokens"]
