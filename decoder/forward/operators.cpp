@@ -9,21 +9,24 @@
 namespace hone::decoder {
 namespace {
 
-NormKernel prepared_norm(Runtime& runtime, const models::Model& model, std::int64_t rows, bool residual,
+NormKernel prepared_norm(Runtime& runtime, const Description& description, std::int64_t rows, bool residual,
                          NormOutput output = NormOutput::same) {
+    const models::Model& model = description.model;
     if (model.norm == "rmsnorm") {
         return runtime.prepare(RmsNorm{.hidden = model.hidden_size,
                                        .max_rows = rows,
                                        .dtype = model.dtype,
                                        .output = output,
-                                       .residual = residual});
+                                       .residual = residual,
+                                       .unit_offset = description.names->norms_less_one});
     }
     return runtime.prepare(LayerNorm{.hidden = model.hidden_size,
                                      .max_rows = rows,
                                      .dtype = model.dtype,
                                      .output = output,
                                      .residual = residual,
-                                     .bias = model.norm_bias});
+                                     .bias = model.norm_bias,
+                                     .unit_offset = description.names->norms_less_one});
 }
 
 RopeKvAppendKernel prepared_append(Runtime& runtime, const models::Model& model, const Capacity& capacity,
@@ -442,14 +445,14 @@ std::vector<Operators::Preparation> Operators::preparations(Runtime& runtime, co
     add({}, embedding, [&, tokens] { return prepared_embedding(runtime, m, tokens); });
     add({}, rows, [&] { return prepared_rows(runtime, m, m.hidden_size, capacity.sequences); });
     add({}, attended_rows, [&] { return prepared_rows(runtime, m, model.q_width(), capacity.sequences); });
-    add({}, first_norm, [&, tokens] { return prepared_norm(runtime, m, tokens, false); });
+    add({}, first_norm, [&, tokens] { return prepared_norm(runtime, model, tokens, false); });
     add(codes ? std::nullopt : std::optional(Part::network_norm), norm,
-        [&, tokens] { return prepared_norm(runtime, m, tokens, true); });
+        [&, tokens] { return prepared_norm(runtime, model, tokens, true); });
     if (codes) {
         add({}, first_coded_norm,
-            [&, tokens, norms] { return prepared_norm(runtime, m, tokens, false, norms); });
+            [&, tokens, norms] { return prepared_norm(runtime, model, tokens, false, norms); });
         add(Part::network_norm, coded_norm,
-            [&, tokens, norms] { return prepared_norm(runtime, m, tokens, true, norms); });
+            [&, tokens, norms] { return prepared_norm(runtime, model, tokens, true, norms); });
     }
     add(Part::append, append,
         [&] { return prepared_append(runtime, m, capacity, capacity.sequences, false); });

@@ -319,9 +319,7 @@ class WeightLoader {
     }
 
     NormWeight norm(const std::string& name) {
-        WantedTensor weight = vector_tensor(name, "weight", model_.hidden_size);
-        weight.less_one = names().norms_less_one;
-        NormWeight made{.weight = values({weight})};
+        NormWeight made{.weight = values({vector_tensor(name, "weight", model_.hidden_size)})};
         if (model_.norm_bias) made.bias = values({vector_tensor(name, "bias", model_.hidden_size)});
         return made;
     }

@@ -90,7 +90,7 @@ class CheckpointWeights : public WeightSource {
         const StoredTensor& tensor = checkpoint_.at(wanted.name);
         const Dtype stored = dtype_of(tensor);
         const auto width = static_cast<std::int64_t>(size_bytes(stored));
-        if (stored == dtype && !wanted.transposed && !wanted.less_one)
+        if (stored == dtype && !wanted.transposed)
             return tensor.read_at(static_cast<std::uint64_t>(first * width), out);
         // A transposed tensor is read whole by each piece: such checkpoints are small.
         const std::int64_t from = wanted.transposed ? 0 : first;
@@ -102,7 +102,7 @@ class CheckpointWeights : public WeightSource {
             const std::int64_t column = (first + i) % wanted.columns;
             const std::int64_t place = wanted.transposed ? column * wanted.rows + row : i;
             const float value = value_at(stored, bytes.data(), static_cast<std::size_t>(place));
-            store(dtype, value + (wanted.less_one ? 1.0F : 0.0F), out.data(), static_cast<std::size_t>(i));
+            store(dtype, value, out.data(), static_cast<std::size_t>(i));
         }
     }
 

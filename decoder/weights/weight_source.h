@@ -27,7 +27,6 @@ struct WantedTensor {
     bool is_vector = false;
     std::int64_t stacked =
         0;  ///< it stands there as so many matrices, [stacked, rows / stacked, columns]; 0: as one
-    bool less_one = false;  ///< 1 is added to what stands there
 
     [[nodiscard]] std::int64_t elements() const { return rows * columns; }
 };

@@ -1,5 +1,7 @@
 #include "kernel_templates/norm/norm.h"
 
+#include <cstddef>
+#include <optional>
 #include <string>
 
 #include "kernel_templates/kit/launches.h"
@@ -39,6 +41,12 @@ Work work(const Problem& problem) {
             .flops = 4.0 * static_cast<double>(norm.rows) * static_cast<double>(norm.hidden)};
 }
 
+/// A weight that has 1 added to it is read and multiplied as one that has not.
+std::optional<Problem> without_offset(const Problem& problem) {
+    if (!NormProblem(problem).unit_offset) return std::nullopt;
+    return with(problem, static_cast<std::size_t>(field_index(*problem.family, "unit_offset")), 0);
+}
+
 constexpr Kernel reference_kernels[] = {{"norm_reference", call_args}};
 
 Plan reference_plan(const Problem& problem) {
@@ -51,6 +59,7 @@ Family family(Family own) {
     own.validate = validate;
     own.tolerance = tolerance;
     own.work = work;
+    own.kin = without_offset;
     own.reference_kernels = reference_kernels;
     own.reference_plan = reference_plan;
     return own;

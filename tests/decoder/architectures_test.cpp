@@ -69,15 +69,13 @@ void check_step(RunningModel& model, const FakeMachine& machine) {
     CHECK(model.runtime().counters().failed_launches == 0);
 }
 
-/// Of norms: the file's 1, or that and the 1 that the file leaves out.
 std::uint16_t first_of(const RunningModel& model, const void* weights) {
     const runtime::CurrentContext current(model.gpu().driver(), model.gpu().context());
     const auto address = static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(weights));
     return runtime::download(model.gpu().driver(), runtime::DeviceSpan<std::uint16_t>{address, 1}).front();
 }
 
-constexpr std::uint16_t one = 0x3C00;  // of fp16
-constexpr std::uint16_t two = 0x4000;
+constexpr std::uint16_t one = 0x3C00;  // of fp16: what CodedFolder's norms have
 
 std::string refusal_without(CodedFolder folder, const std::string& tensor) {
     folder.tensors.erase(tensor);
@@ -93,7 +91,8 @@ TEST_CASE("Gemma: a tied head, a scale of tokens' rows, norms without their 1") 
     RunningModel model(options_of(folder.write()));
     CHECK(model.description().activation() == Activation::gelu_tanh);
     CHECK(model.description().embedding_scale() == 11.3125F);  // the root of 128 in fp16
-    CHECK(first_of(model, model.weights().layers[1].network_norm.weight) == two);
+    CHECK(first_of(model, model.weights().layers[1].network_norm.weight) == one);
+    CHECK(norm_problem(model).find(" unit_offset=yes ") != std::string::npos);
     CHECK(model.weights().head.values == model.weights().embedding);
     check_step(model, machine);
 }

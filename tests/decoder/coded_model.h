@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -26,6 +27,14 @@ inline int step_of(decoder::RunningModel& model) {
     const decoder::StepPart part{.request = 1, .begin = 0, .tokens = tokens, .pages = pages, .samples = true};
     model.forward().start({&part, 1}, std::vector<decoder::Draw>{{}});
     return model.forward().finish().front();
+}
+
+/// The problem of the norm between attention and network, as a step of one token has it.
+inline std::string norm_problem(decoder::RunningModel& model) {
+    for (const decoder::StepKernel& kernel : model.forward().step_kernels({})) {
+        if (kernel.part == decoder::Part::network_norm) return static_text(kernel.problem);
+    }
+    return {};
 }
 
 /// Launches from number `from` on whose kernel's name has this part.

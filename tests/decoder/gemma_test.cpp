@@ -69,7 +69,8 @@ TEST_CASE("windows come in turn, and numbers are those of config.json or Gemma 2
     CHECK(model.model.logit_cap == 0);
 }
 
-TEST_CASE("a step of Gemma 2 has four norms a layer, and its weights of norms are those of the file plus 1") {
+TEST_CASE(
+    "a step of Gemma 2 has four norms a layer, which add the 1 that the file leaves out to their weights") {
     const FakeMachine machine;
     const CodedFolder folder = gemma_folder();
     RunningModel model(options_of(folder.write()));
@@ -80,8 +81,9 @@ TEST_CASE("a step of Gemma 2 has four norms a layer, and its weights of norms ar
         const auto address = static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(norm.weight));
         const auto weights = runtime::download(
             model.gpu().driver(), runtime::DeviceSpan<std::uint16_t>{address, folder.sizes.hidden});
-        CHECK(weights == std::vector<std::uint16_t>(folder.sizes.hidden, 0x4000));  // 2 of bf16: 1 + 1
+        CHECK(weights == std::vector<std::uint16_t>(folder.sizes.hidden, 0x3F80));  // the file's 1 in bf16
     }
+    CHECK(contains(norm_problem(model), " unit_offset=yes "));
     CHECK(model.weights().head.values == model.weights().embedding);
     const int before = machine.launch_count();
     CHECK(step_of(model) == 0);

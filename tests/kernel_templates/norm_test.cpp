@@ -41,6 +41,16 @@ TEST_CASE("problems say unit_offset only where it is yes, so that older winners 
     CHECK(norm::NormProblem(offset).unit_offset);
 }
 
+TEST_CASE("winners of a norm serve the one whose weight has 1 added to it") {
+    for (const std::string family : {"rmsnorm", "layernorm"}) {
+        const std::string rest = " output=fp8 residual=yes hidden=96 rows=5";
+        const Problem plain = problem_of(family + " dtype=bf16" + rest);
+        const Problem offset = problem_of(family + " dtype=bf16 unit_offset=yes" + rest);
+        CHECK(plain.family->kin(offset) == plain);
+        CHECK_FALSE(plain.family->kin(plain));
+    }
+}
+
 TEST_CASE("the floor counts each operand once") {
     // x and out: 2 x 3 x 4096 x 2 bytes; weight: 4096 x 2 bytes
     CHECK(work_of(problem_of("rmsnorm dtype=bf16 hidden=4096 rows=3")).bytes == 2 * 3 * 4096 * 2 + 4096 * 2);
