@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "checkpoints/pack/weight_format.h"
 #include "decoder/forward/part.h"
+#include "decoder/forward/products.h"
 #include "decoder/model/description.h"
 #include "decoder/weights/model_weights.h"
 #include "hone/hone.h"
@@ -30,68 +30,6 @@ struct Capacity {
     KvDtype kv_dtype = KvDtype::same;  ///< of keys and values
 
     [[nodiscard]] std::int64_t pages_a_sequence() const { return (context + page_size - 1) / page_size; }
-};
-
-/// Which kinds of weights a product has in a model's layers: some may have been left out when codes were
-/// made.
-struct WeightKinds {
-    bool numbers = false;
-    bool codes = false;
-    checkpoints::WeightFormat format{};  ///< of codes
-};
-
-/// A product with weights of numbers, of codes, or in some layers these and in others those.
-class Product {
-  public:
-    Product() = default;
-    /// `takes_codes`: x comes as codes with a scale each row, which weights of codes are multiplied with.
-    Product(Runtime& runtime, const Linear& linear, const WeightKinds& weights, bool takes_codes = false);
-
-    /// `args` without a weight; x_scales are those of x that comes as codes.
-    [[nodiscard]] Status run(CUstream_st* stream, const MatrixWeight& weight, LinearArgs args,
-                             std::int64_t tokens, const float* x_scales = nullptr) const;
-    [[nodiscard]] std::int64_t workspace_bytes(std::int64_t tokens) const;
-    void add_reports(std::vector<PrepareReport>& reports) const;
-
-  private:
-    LinearKernel dense_;
-    QuantizedLinearKernel coded_;
-};
-
-/// A feed-forward network with weights as those of a product.
-class Network {
-  public:
-    Network() = default;
-    Network(Runtime& runtime, const Description& model, std::int64_t max_tokens, const WeightKinds& weights,
-            bool takes_codes);
-
-    /// `args` without weights and biases; x_scales as a product's.
-    [[nodiscard]] Status run(CUstream_st* stream, const LayerWeights& layer, FusedFfnArgs args,
-                             std::int64_t tokens, const float* x_scales = nullptr) const;
-    [[nodiscard]] std::int64_t workspace_bytes(std::int64_t tokens) const;
-    void add_reports(std::vector<PrepareReport>& reports) const;
-
-  private:
-    FusedFfnKernel dense_;
-    QuantizedFfnKernel coded_;
-};
-
-/// A product of experts, all with weights of numbers or all of codes.
-class ExpertProduct {
-  public:
-    ExpertProduct() = default;
-    ExpertProduct(Runtime& runtime, const ExpertLinear& linear, const WeightKinds& weights);
-
-    explicit operator bool() const { return dense_ || coded_; }
-    /// `args` without weights; `up` is not looked at where the product is not gated.
-    [[nodiscard]] Status run(CUstream_st* stream, const MatrixWeight& weight, const MatrixWeight& up,
-                             ExpertLinearArgs args, std::int64_t tokens) const;
-    [[nodiscard]] std::int64_t workspace_bytes(std::int64_t tokens) const;
-    void add_reports(std::vector<PrepareReport>& reports) const;
-
-  private:
-    ExpertLinearKernel dense_;
-    QuantizedExpertLinearKernel coded_;
 };
 
 /// Layers of experts: which a token goes to, and both halves of their networks.
