@@ -170,6 +170,19 @@ struct OnlyValue {
     std::variant<bool, std::int64_t, std::string_view> value;
 };
 
+/// Numbers that what a layer computes is multiplied by, or divided by; no operator's shape depends on them.
+struct Factors {
+    NumberKey embedding = {};  ///< of tokens' rows, with embedding_scale
+    NumberKey scores = {};    ///< of attention's scores, in place of the inverse of the root of a head's size
+    NumberKey residual = {};  ///< of what attention and the network add to the residual stream
+    NumberKey logit_divisor = {};
+};
+
+inline const Factors granite_factors{.embedding = {{"embedding_multiplier"}, 1},
+                                     .scores = {{"attention_multiplier"}, 1},
+                                     .residual = {{"residual_multiplier"}, 1},
+                                     .logit_divisor = {{"logits_scaling"}, 1}};
+
 struct Architecture {
     std::string_view model_type;
     std::string_view says;                 ///< for people: "Gemma 2"
@@ -180,6 +193,7 @@ struct Architecture {
     bool two_norms = false;  ///< of a parallel block
     bool encoder = false;
     bool embedding_scale = false;
+    Factors factors = {};
     bool token_types = false;
     Rotation rotation = {};
     Attention attention = {};

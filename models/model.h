@@ -83,6 +83,10 @@ struct Model {
     bool qk_norm_with_rotation = false;     ///< with qk_norm: only in layers that rotate
     double softcap = 0;                     ///< of attention's scores; 0: none
     double query_scalar = 0;        ///< scores are scaled by its root's inverse; 0: by that of head_dim
+    double score_factor = 0;        ///< in place of both; 0: none
+    double embedding_factor = 0;    ///< with embedding_scale: that number; 0: the architecture's own
+    double residual_factor = 0;     ///< of what is added to the residual stream; 0: 1
+    double logit_divisor = 0;       ///< 0: 1
     std::int64_t experts = 0;       ///< mixture of experts; 0 or 1: one dense feed-forward
     bool latent_attention = false;  ///< compressed keys and values (MLA)
 

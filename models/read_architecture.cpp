@@ -24,6 +24,7 @@ class Reader {
         model_.architecture = entry_.model_type;
         read_sizes();
         read_norms();
+        read_factors();
         read_attention();
         read_rotation();
         read_feed_forward();
@@ -90,6 +91,13 @@ class Reader {
         model_.embedding_scale = entry_.embedding_scale;
         model_.token_types = entry_.token_types;
         model_.encoder = entry_.encoder;
+    }
+
+    void read_factors() {
+        model_.embedding_factor = number_at(entry_.factors.embedding, keys_);
+        model_.score_factor = number_at(entry_.factors.scores, keys_);
+        model_.residual_factor = number_at(entry_.factors.residual, keys_);
+        model_.logit_divisor = number_at(entry_.factors.logit_divisor, keys_);
     }
 
     void read_attention() {

@@ -8,9 +8,10 @@
 namespace hone::decoder {
 namespace {
 
-constexpr std::array<std::string_view, 14> part_names{"embedding",
+constexpr std::array<std::string_view, 15> part_names{"embedding",
                                                       "norm of attention",
                                                       "queries, keys, values",
+                                                      "norms of all heads",
                                                       "rotation and append",
                                                       "attention",
                                                       "output of attention",

@@ -8,7 +8,7 @@ namespace hone::decoder {
 void Forward::enqueue_routing(const LayerWeights& layer, const Step& step) {
     Memory& memory = *memory_;
     const LinearArgs router{
-        .x = memory.normed.data(), .out = memory.routed->logits.data(), .workspace = memory.workspace.data()};
+        .x = product_input(step), .out = memory.routed->logits.data(), .workspace = memory.workspace.data()};
     require(operators_.experts.router.run(gpu_.stream(), layer.router, router, step.tokens), "router");
     const ExpertRoutingArgs routing{.logits = memory.routed->logits.data(),
                                     .routing_weights = memory.routed->weights.data(),
@@ -20,7 +20,7 @@ void Forward::enqueue_routing(const LayerWeights& layer, const Step& step) {
 
 void Forward::enqueue_experts(const LayerWeights& layer, const Step& step) {
     Memory& memory = *memory_;
-    const ExpertLinearArgs up{.x = memory.normed.data(),
+    const ExpertLinearArgs up{.x = product_input(step),
                               .starts = memory.routed->starts.data(),
                               .rows = memory.routed->rows.data(),
                               .out = memory.routed->between.data(),

@@ -116,6 +116,7 @@ void Forward::enqueue_first_layers(const Step& step, std::int64_t layers) {
 void Forward::enqueue_keys(std::int64_t layer, const Step& step) {
     enqueue(Part::attention_norm, layer, step);
     enqueue(Part::qkv, layer, step);
+    enqueue(Part::head_norms, layer, step);
     enqueue(Part::append, layer, step);
 }
 
@@ -150,6 +151,7 @@ void Forward::enqueue_rows(const EmbeddingKernel& kernel, const StepInputs& inpu
 
 bool Forward::has(Part part) const {
     switch (part) {
+        case Part::head_norms: return model_.has_wide_head_norms();
         case Part::behind_attention:
         case Part::behind_network: return model_.has_norms_behind();
         case Part::routing: return model_.has_experts();
@@ -163,6 +165,7 @@ void Forward::enqueue_part(Part part, std::int64_t number, const Step& step) {
         case Part::embedding: enqueue_embedding(step); return;
         case Part::attention_norm: enqueue_norm_in_front(layer.attention_norm, number > 0, step); return;
         case Part::qkv: enqueue_qkv(layer, step); return;
+        case Part::head_norms: enqueue_head_norms(layer, step); return;
         case Part::append: enqueue_append(number, step); return;
         case Part::attention: enqueue_attention(number, step); return;
         case Part::output: enqueue_output(layer, step); return;
@@ -193,9 +196,18 @@ void Forward::enqueue_embedding(const Step& step) {
     require(operators_.embedding.run(gpu_.stream(), embedding, step.tokens), "embedding");
 }
 
+std::byte* Forward::stream_of(const Step& step) const {
+    return step.drawn_rows ? memory_->drawn_x.data() : memory_->x.data();
+}
+
+/// What attention and network multiply.
+const void* Forward::product_input(const Step& step) const {
+    return model_.has_norms_in_front() ? memory_->normed.data() : stream_of(step);
+}
+
 /// Arguments of a norm of the residual stream, to which `delta` has to be added first where it is a sum's.
 NormArgs Forward::norm_args(const NormWeight& weight, bool of_sum, const Step& step) const {
-    std::byte* const x = step.drawn_rows ? memory_->drawn_x.data() : memory_->x.data();
+    std::byte* const x = stream_of(step);
     return {.x = of_sum ? memory_->delta.data() : x,
             .residual = x,
             .weight = weight.weight,
@@ -203,7 +215,7 @@ NormArgs Forward::norm_args(const NormWeight& weight, bool of_sum, const Step& s
             .out = memory_->normed.data(),
             .sum = x,
             .scale = memory_->normed_scales.data(),
-            .epsilon = static_cast<float>(model_.model.norm_epsilon)};
+            .epsilon = model_.stream_epsilon()};
 }
 
 void Forward::enqueue_norm(const NormWeight& weight, bool of_sum, const Step& step) {
@@ -211,20 +223,42 @@ void Forward::enqueue_norm(const NormWeight& weight, bool of_sum, const Step& st
     require(kernel.run(gpu_.stream(), norm_args(weight, of_sum, step), step.tokens), "norm");
 }
 
-/// The norm whose results a product takes, as numbers or as codes with scales.
+/// The norm whose results a product takes, as numbers or as codes with scales. Where models have none, the
+/// sum alone, which is that of a norm whose results nobody reads.
 void Forward::enqueue_norm_in_front(const NormWeight& weight, bool of_sum, const Step& step) {
+    if (!model_.has_norms_in_front()) {
+        if (of_sum) enqueue_norm(weights_.final_norm, true, step);
+        return;
+    }
     if (!operators_.norms_write_codes) return enqueue_norm(weight, of_sum, step);
     const NormKernel& kernel = of_sum ? operators_.coded_norm : operators_.first_coded_norm;
     require(kernel.run(gpu_.stream(), norm_args(weight, of_sum, step), step.tokens), "norm");
 }
 
 void Forward::enqueue_qkv(const LayerWeights& layer, const Step& step) {
-    const LinearArgs args{.x = memory_->normed.data(),
+    const LinearArgs args{.x = product_input(step),
                           .bias = layer.qkv_bias,
                           .out = memory_->qkv.data(),
                           .workspace = memory_->workspace.data()};
     require(operators_.qkv.run(gpu_.stream(), layer.qkv, args, step.tokens, memory_->normed_scales.data()),
             "projection of queries, keys and values");
+}
+
+/// Queries, and keys, of all heads of a token as one row, where they are.
+void Forward::enqueue_head_norms(const LayerWeights& layer, const Step& step) {
+    const std::int64_t stride = model_.qkv_width();
+    const auto normalize = [&](const NormKernel& kernel, const void* weight, std::byte* rows) {
+        const NormArgs args{.x = rows,
+                            .weight = weight,
+                            .out = rows,
+                            .x_stride = stride,
+                            .out_stride = stride,
+                            .epsilon = static_cast<float>(model_.model.norm_epsilon)};
+        require(kernel.run(gpu_.stream(), args, step.tokens), "norm of all heads");
+    };
+    std::byte* const q = memory_->qkv.data();
+    normalize(operators_.query_norm, layer.q_norm, q);
+    normalize(operators_.key_norm, layer.k_norm, q + model_.q_width() * model_.element_bytes());
 }
 
 void Forward::enqueue_output(const LayerWeights& layer, const Step& step) {
@@ -238,7 +272,7 @@ void Forward::enqueue_output(const LayerWeights& layer, const Step& step) {
 
 void Forward::enqueue_network(const LayerWeights& layer, const Step& step) {
     const FusedFfnArgs args{
-        .x = memory_->normed.data(), .out = memory_->delta.data(), .workspace = memory_->workspace.data()};
+        .x = product_input(step), .out = memory_->delta.data(), .workspace = memory_->workspace.data()};
     require(operators_.network.run(gpu_.stream(), layer, args, step.tokens, memory_->normed_scales.data()),
             "feed-forward network");
 }
@@ -451,7 +485,7 @@ void Forward::fill_draws(const StepInputs& inputs, std::span<const Draw> draws) 
     const StepInputs::Arrays& in = inputs.host();
     std::int64_t row = 0;
     for (const Draw& draw : draws) {
-        in.temperature[row] = draw.wishes.temperature;
+        in.temperature[row] = static_cast<float>(draw.wishes.temperature * model_.logit_divisor());
         in.top_k[row] = draw.wishes.top_k;
         in.top_p[row] = draw.wishes.top_p;
         in.min_p[row] = draw.wishes.min_p;

@@ -140,7 +140,10 @@ class Forward {
     void enqueue_norm(const NormWeight& weight, bool of_sum, const Step& step);
     void enqueue_norm_in_front(const NormWeight& weight, bool of_sum, const Step& step);
     [[nodiscard]] NormArgs norm_args(const NormWeight& weight, bool of_sum, const Step& step) const;
+    [[nodiscard]] const void* product_input(const Step& step) const;
+    [[nodiscard]] std::byte* stream_of(const Step& step) const;
     void enqueue_qkv(const LayerWeights& layer, const Step& step);
+    void enqueue_head_norms(const LayerWeights& layer, const Step& step);
     void enqueue_output(const LayerWeights& layer, const Step& step);
     void enqueue_network(const LayerWeights& layer, const Step& step);
     void enqueue_routing(const LayerWeights& layer, const Step& step);

@@ -44,8 +44,9 @@ class Logits {
             std::memcpy(&bits, at, sizeof bits);
             x = model_.model.dtype == Dtype::bf16 ? runtime::decode_bf16(bits) : runtime::decode_half(bits);
         }
+        const double logit = x / model_.logit_divisor();
         const double cap = model_.model.logit_cap;
-        return cap > 0 ? cap * std::tanh(x / cap) : x;
+        return cap > 0 ? cap * std::tanh(logit / cap) : logit;
     }
 
     const Description& model_;

@@ -29,6 +29,12 @@ NormKernel prepared_norm(Runtime& runtime, const Description& description, std::
                                      .unit_offset = description.names->norms_less_one});
 }
 
+/// Of the queries, or the keys, of all heads of a token.
+NormKernel prepared_norm_of_heads(Runtime& runtime, const models::Model& model, std::int64_t width,
+                                  std::int64_t rows) {
+    return runtime.prepare(RmsNorm{.hidden = width, .max_rows = rows, .dtype = model.dtype});
+}
+
 RopeKvAppendKernel prepared_append(Runtime& runtime, const models::Model& model, const Capacity& capacity,
                                    std::int64_t tokens, bool slots) {
     return runtime.prepare(
@@ -40,7 +46,7 @@ RopeKvAppendKernel prepared_append(Runtime& runtime, const models::Model& model,
                      .dtype = model.dtype,
                      .kv_dtype = capacity.kv_dtype,
                      .style = model.interleaved_rotary ? RopeStyle::interleaved : RopeStyle::half,
-                     .norm = model.qk_norm,
+                     .norm = model.qk_norm && model.head_norm == models::HeadNorm::shared,
                      .slots = slots,
                      .page_size = capacity.page_size});
 }
@@ -120,7 +126,8 @@ WeightKinds kinds_of_networks(const ModelWeights& weights, bool with_experts = f
 }
 
 /// What norms in front of products write: codes with a scale a row where all of these multiply such.
-NormOutput output_of_norms(const ModelWeights& weights) {
+NormOutput output_of_norms(const Description& model, const ModelWeights& weights) {
+    if (!model.has_norms_in_front()) return NormOutput::same;
     const checkpoints::WeightFormat& format = weights.code_format;
     const auto has_codes = [](const LayerWeights& layer) {
         return layer.qkv.is_coded && layer.up.is_coded && !layer.has_experts();
@@ -177,7 +184,7 @@ std::int64_t ExpertOperators::workspace_bytes(std::int64_t tokens) const {
 
 Operators::Operators(Runtime& runtime, const Description& model, const ModelWeights& weights,
                      const Capacity& capacity) {
-    norms_write_codes = output_of_norms(weights) != NormOutput::same;
+    norms_write_codes = output_of_norms(model, weights) != NormOutput::same;
     const std::size_t windows = model.windows().size();
     one_query.resize(windows);
     any_queries.resize(windows);
@@ -224,7 +231,7 @@ std::vector<Operators::Preparation> Operators::preparations(Runtime& runtime, co
                                                             const Capacity& capacity) {
     const models::Model& m = model.model;
     const std::int64_t tokens = capacity.step_tokens;
-    const NormOutput norms = output_of_norms(weights);
+    const NormOutput norms = output_of_norms(model, weights);
     std::vector<Preparation> all;
     const auto add = [&all](std::optional<Part> part, auto& kernel, auto prepare) {
         all.push_back({part, [&kernel, prepare] { kernel = prepare(); }});
@@ -246,6 +253,12 @@ std::vector<Operators::Preparation> Operators::preparations(Runtime& runtime, co
                         .bias = m.qkv_bias},
                        kinds_of(weights, &LayerWeights::qkv), codes);
     });
+    if (model.has_wide_head_norms()) {
+        add({}, query_norm,
+            [&, tokens] { return prepared_norm_of_heads(runtime, m, model.q_width(), tokens); });
+        add({}, key_norm,
+            [&, tokens] { return prepared_norm_of_heads(runtime, m, model.kv_width(), tokens); });
+    }
     add(Part::output, output, [&, tokens] {
         return Product(runtime,
                        {.in = model.q_width(),

@@ -64,6 +64,8 @@ struct Operators {
     NormKernel first_coded_norm;
     NormKernel coded_norm;
     Product qkv;
+    NormKernel query_norm;  ///< of all heads of a token together, as key_norm
+    NormKernel key_norm;
     RopeKvAppendKernel append;         ///< one new token of each sequence
     RopeKvAppendKernel append_anyhow;  ///< any of them
     /// One for each of Description::windows().

@@ -6,11 +6,13 @@
 
 namespace hone::decoder {
 
-/// What a step is made of, in its order; the norms behind, and routing to experts, are those of some models.
+/// What a step is made of, in its order; norms of all heads or behind, and routing to experts, are
+/// those of some models.
 enum class Part : std::uint8_t {
     embedding,
     attention_norm,
     qkv,
+    head_norms,
     append,
     attention,
     output,

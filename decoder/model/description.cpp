@@ -43,8 +43,10 @@ std::vector<std::string> lacking(const models::Model& model, const TensorNames& 
         if (has) lacks.emplace_back(what);
     };
     lack(model.encoder, "attention without a mask, as encoders have it");
-    const bool knows_norms = model.norms == models::NormPlaces::before ||
-                             (model.norms == models::NormPlaces::around && !names.behind_attention.empty());
+    const bool is_behind =
+        model.norms == models::NormPlaces::around || model.norms == models::NormPlaces::behind;
+    const bool knows_norms =
+        model.norms == models::NormPlaces::before || (is_behind && !names.behind_attention.empty());
     lack(!knows_norms, "norms elsewhere than in front");
     lack(model.parallel, "parallel blocks");
     lack(!differ_in_what_is_run(model), "layers that differ in more than windows and experts");
@@ -55,11 +57,10 @@ std::vector<std::string> lacking(const models::Model& model, const TensorNames& 
     lack(model.clipped_qkv, "clipped queries and keys");
     lack(model.scaled_queries, "queries scaled by position");
     lack(model.qk_norm && model.norm != "rmsnorm", "a norm of queries and keys that subtracts a mean");
-    lack(model.qk_norm && model.head_norm == models::HeadNorm::all_heads,
-         "a norm of queries and keys over all heads");
     lack(model.qk_norm && model.head_norm == models::HeadNorm::own,
          "a norm of queries and keys with weights of its own in each head");
-    lack(model.embedding_norm || model.embedding_scale != names.root_scale, "a norm or scale of embeddings");
+    const bool knows_scale = names.root_scale || model.embedding_factor > 0;
+    lack(model.embedding_norm || model.embedding_scale != knows_scale, "a norm or scale of embeddings");
     lack(model.logit_cap > most_cap || model.logit_cap != std::floor(model.logit_cap),
          "a cap of logits that is no whole number up to 65536");
     lack(model.gated_ffn && model.ffn_bias, "biases of a gated feed-forward network");
@@ -67,6 +68,10 @@ std::vector<std::string> lacking(const models::Model& model, const TensorNames& 
     lack(!model.has_head, "a model without a language head");
     lack(model.rotary_dim == 0 && !model.learned_positions, "attention without positions");
     return lacks;
+}
+
+double residual_factor(const models::Model& model) {
+    return model.residual_factor > 0 ? model.residual_factor : 1;
 }
 
 }  // namespace
@@ -81,6 +86,9 @@ Activation Description::activation() const {
 
 float Description::embedding_scale() const {
     if (!model.embedding_scale) return 1;
+    if (model.embedding_factor > 0)
+        return static_cast<float>(model.embedding_factor / residual_factor(model));
+    // As transformers does, which multiplies by a number of the model's dtype.
     const float root = std::sqrt(static_cast<float>(model.hidden_size));
     if (model.dtype == Dtype::bf16) return runtime::decode_bf16(runtime::encode_bf16(root));
     if (model.dtype == Dtype::fp16)
@@ -88,7 +96,12 @@ float Description::embedding_scale() const {
     return root;
 }
 
+float Description::stream_epsilon() const {
+    return static_cast<float>(model.norm_epsilon / std::pow(residual_factor(model), 2));
+}
+
 float Description::score_scale() const {
+    if (model.score_factor > 0) return static_cast<float>(model.score_factor);
     return model.query_scalar > 0 ? static_cast<float>(1 / std::sqrt(model.query_scalar)) : 0;
 }
 

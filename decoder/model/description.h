@@ -15,7 +15,9 @@
 namespace hone::decoder {
 
 /// All layers are alike but for windows of attention and experts in place of one network: norm, attention,
-/// sum, norm, feed-forward network, sum; with norms around, another one in front of each sum.
+/// sum, norm, feed-forward network, sum; with norms around, another one in front of each sum; with norms
+/// behind, only that one. The residual stream is held divided by the factor of what is added to it, so that
+/// no sum has one: what norms make of it is the same with an epsilon that is divided by the factor's square.
 struct Description {
     models::Model model;
     models::RotationNumbers rotation;
@@ -26,7 +28,13 @@ struct Description {
     [[nodiscard]] std::int64_t qkv_width() const { return q_width() + 2 * kv_width(); }
     [[nodiscard]] std::int64_t element_bytes() const { return size_bytes(model.dtype); }
     [[nodiscard]] Activation activation() const;
-    [[nodiscard]] bool has_norms_behind() const { return model.norms == models::NormPlaces::around; }
+    /// In front of attention and network; else these take the residual stream as it is.
+    [[nodiscard]] bool has_norms_in_front() const { return model.norms != models::NormPlaces::behind; }
+    [[nodiscard]] bool has_norms_behind() const { return model.norms != models::NormPlaces::before; }
+    /// Queries, and keys, of all heads are normalized together.
+    [[nodiscard]] bool has_wide_head_norms() const {
+        return model.qk_norm && model.head_norm == models::HeadNorm::all_heads;
+    }
     [[nodiscard]] bool has_experts() const { return model.experts > 1; }
     [[nodiscard]] bool has_experts(std::int64_t layer) const;
     /// Elements between the halves of an expert.
@@ -36,10 +44,14 @@ struct Description {
     /// Of experts' weights what a step of so many tokens reads where all experts are as likely as each other,
     /// 0 to 1: of one token its own experts.
     [[nodiscard]] double share_of_experts(std::int64_t tokens) const;
-    /// What tokens' rows are multiplied by, a number of the model's dtype; 1: they are not.
+    /// What tokens' rows are multiplied by on their way into the residual stream; 1: they are not.
     [[nodiscard]] float embedding_scale() const;
+    /// The epsilon of norms of the residual stream.
+    [[nodiscard]] float stream_epsilon() const;
     /// What scores of attention are multiplied by; 0: the inverse of the root of head_dim.
     [[nodiscard]] float score_scale() const;
+    /// What logits are divided by, which temperatures are multiplied by instead.
+    [[nodiscard]] double logit_divisor() const { return model.logit_divisor > 0 ? model.logit_divisor : 1; }
     /// Keys that a query sees, each number once; 0: all.
     [[nodiscard]] std::vector<std::int64_t> windows() const;
     /// Which of windows() a layer has.

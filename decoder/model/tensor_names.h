@@ -21,7 +21,7 @@ struct TensorNames {
     std::string_view k_norm = "self_attn.k_norm";
     std::string_view output = "self_attn.o_proj";
     std::string_view network_norm = "post_attention_layernorm";
-    /// Of models whose norms stand around: behind attention, and behind the network.
+    /// Of models whose norms stand around or behind: behind attention, and behind the network.
     std::string_view behind_attention = {};
     std::string_view behind_network = {};
     /// Rows of the gate first, where there is one.

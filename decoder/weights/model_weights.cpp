@@ -130,17 +130,22 @@ class WeightLoader {
         const std::int64_t hidden = model_.hidden_size;
         const std::int64_t between = model_.intermediate_size;
         LayerWeights made;
-        made.attention_norm = norm(name(names().attention_norm));
+        if (description_.has_norms_in_front()) {
+            made.attention_norm = norm(name(names().attention_norm));
+            made.network_norm = norm(name(names().network_norm));
+        }
         made.qkv = linear(parts_of(layer, names().qkv, qkv_rows(), hidden));
         if (model_.qkv_bias) made.qkv_bias = values(biases_of(layer, names().qkv, qkv_rows()));
         if (model_.qk_norm) {
-            made.q_norm = values({vector_tensor(name(names().q_norm), "weight", model_.head_dim)});
-            made.k_norm = values({vector_tensor(name(names().k_norm), "weight", model_.head_dim)});
+            const bool is_wide = description_.has_wide_head_norms();
+            const std::int64_t q = is_wide ? description_.q_width() : model_.head_dim;
+            const std::int64_t k = is_wide ? description_.kv_width() : model_.head_dim;
+            made.q_norm = values({vector_tensor(name(names().q_norm), "weight", q)});
+            made.k_norm = values({vector_tensor(name(names().k_norm), "weight", k)});
         }
         made.output = linear({linear_tensor(name(names().output), hidden, description_.q_width())});
         if (model_.output_bias)
             made.output_bias = values({vector_tensor(name(names().output), "bias", hidden)});
-        made.network_norm = norm(name(names().network_norm));
         if (description_.has_norms_behind()) {
             made.behind_attention = norm(name(names().behind_attention));
             made.behind_network = norm(name(names().behind_network));

@@ -32,11 +32,11 @@ struct NormWeight {
 
 /// A bias is nullptr where the model has none.
 struct LayerWeights {
-    NormWeight attention_norm;
-    NormWeight behind_attention;  ///< of models with norms around, as behind_network
+    NormWeight attention_norm;    ///< of models with norms in front, as network_norm
+    NormWeight behind_attention;  ///< of models with norms around or behind, as behind_network
     MatrixWeight qkv;             ///< rows of queries, then keys, then values
     const void* qkv_bias = nullptr;
-    const void* q_norm = nullptr;
+    const void* q_norm = nullptr;  ///< [head_dim], or of all heads, as k_norm
     const void* k_norm = nullptr;
     MatrixWeight output;
     const void* output_bias = nullptr;

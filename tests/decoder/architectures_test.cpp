@@ -3,10 +3,15 @@
 // Starts threads: the thread sanitizer runs this file, too.
 #include <doctest/doctest.h>
 
+#include <bit>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "decoder/engine/running_model.h"
+#include "kernel_templates/norm/declaration.h"
+#include "kernel_templates/sample/declaration.h"
 #include "tests/decoder/coded_folder.h"
 #include "tests/decoder/coded_model.h"
 
@@ -69,10 +74,21 @@ void check_step(RunningModel& model, const FakeMachine& machine) {
     CHECK(model.runtime().counters().failed_launches == 0);
 }
 
-std::uint16_t first_of(const RunningModel& model, const void* weights) {
+template <class T>
+T at_address(const RunningModel& model, CUdeviceptr address) {
     const runtime::CurrentContext current(model.gpu().driver(), model.gpu().context());
-    const auto address = static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(weights));
-    return runtime::download(model.gpu().driver(), runtime::DeviceSpan<std::uint16_t>{address, 1}).front();
+    return runtime::download(model.gpu().driver(), runtime::DeviceSpan<T>{address, 1}).front();
+}
+std::uint16_t first_of(const RunningModel& model, const void* weights) {
+    return at_address<std::uint16_t>(model,
+                                     static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(weights)));
+}
+
+std::uint64_t scalar_of(const FakeLaunch& launch, norm::CallScalar which) {
+    return launch.parameters[std::size_t{norm::pointer_count} + std::size_t{which}];
+}
+float epsilon_of(const FakeLaunch& launch) {
+    return std::bit_cast<float>(static_cast<std::uint32_t>(scalar_of(launch, norm::epsilon)));
 }
 
 constexpr std::uint16_t one = 0x3C00;  // of fp16: what CodedFolder's norms have
@@ -157,4 +173,76 @@ TEST_CASE(
     CHECK(refused_with("use_parallel_residual").find("not run yet: parallel blocks") != std::string::npos);
     CHECK(refused_with("qk_layernorm").find("a norm of queries and keys that subtracts a mean") !=
           std::string::npos);
+}
+
+TEST_CASE("Granite: the residual stream is held without its factor, temperatures have the logits' divisor") {
+    const FakeMachine machine;
+    CodedFolder folder = folder_of("granite", attention_of(false, false), gate_and_up, false);
+    const Description plain = describe_folder(folder.write());
+    CHECK(plain.embedding_scale() == 1);
+    CHECK(plain.score_scale() == 1);
+    CHECK(plain.stream_epsilon() == static_cast<float>(plain.model.norm_epsilon));
+    CHECK(plain.logit_divisor() == 1);
+    folder.config["embedding_multiplier"] = 12;
+    folder.config["attention_multiplier"] = 0.0625;
+    folder.config["residual_multiplier"] = 0.25;
+    folder.config["logits_scaling"] = 6;
+    folder.config["rms_norm_eps"] = 1e-5;
+    RunningModel model(options_of(folder.write()));
+    CHECK(model.description().embedding_scale() == 48);
+    CHECK(model.description().score_scale() == 0.0625F);
+    check_step(model, machine);
+    const int before = machine.launch_count();
+    CHECK(step_of(model, {.wishes = {.temperature = 0.5F}}) == 0);
+    for (const FakeLaunch& launch : all_launches_of(machine, before, "norm_"))
+        CHECK(epsilon_of(launch) == doctest::Approx(16e-5));
+    const std::vector<FakeLaunch> samplers = all_launches_of(machine, before, "sample");
+    REQUIRE(samplers.size() == 1);
+    CHECK(at_address<float>(model, samplers[0].parameters[sample::temperature]) == 3);
+}
+
+TEST_CASE("OLMo 2: norms behind alone, so products take the residual stream, and norms of all heads") {
+    const FakeMachine machine;
+    CodedFolder folder = folder_of("olmo2", attention_of(false, false), gate_and_up, false);
+    for (std::size_t i = 0; i < sizes.layers; ++i) {
+        folder.tensors.erase(CodedFolder::layer(i, "input_layernorm.weight"));
+        folder.norm(CodedFolder::layer(i, "post_feedforward_layernorm"));
+        folder.tensors.set_halves(CodedFolder::layer(i, "self_attn.q_norm.weight"), {q},
+                                  std::vector<double>(q, 1));
+        folder.tensors.set_halves(CodedFolder::layer(i, "self_attn.k_norm.weight"), {kv},
+                                  std::vector<double>(kv, 1));
+    }
+    {
+        RunningModel model(options_of(folder.write()));
+        CHECK(model.weights().layers[1].network_norm.weight == nullptr);
+        const int before = machine.launch_count();
+        CHECK(step_of(model) == 0);
+        // In a layer: queries, keys, behind attention, the sum, behind the network. Then the next sum, which
+        // is the last norm's at the end.
+        const std::vector<FakeLaunch> norms = all_launches_of(machine, before, "norm_");
+        REQUIRE(norms.size() == 6 * sizes.layers);
+        const auto argument = [&](std::size_t launch, norm::Pointer which) {
+            return norms[launch].parameters[which];
+        };
+        CHECK(argument(1, norm::x) == argument(0, norm::x) + q * sizeof(std::uint16_t));
+        for (const std::size_t of_heads : {0, 1}) {
+            CHECK(argument(of_heads, norm::out) == argument(of_heads, norm::x));
+            CHECK(scalar_of(norms[of_heads], norm::x_stride) == q + 2 * kv);
+            CHECK(scalar_of(norms[of_heads], norm::out_stride) == q + 2 * kv);
+        }
+        CHECK(argument(2, norm::out) == argument(2, norm::x));
+        CHECK(argument(3, norm::x) == argument(2, norm::out));
+        CHECK(argument(3, norm::sum) == argument(3, norm::residual));
+        CHECK(model.runtime().counters().failed_launches == 0);
+    }
+    CHECK(refusal_without(folder, "model.layers.1.self_attn.q_norm.weight")
+              .find("model.layers.1.self_attn.q_norm.weight") != std::string::npos);
+    folder.config["quantization_config"] = {{"quant_method", "fp8"}};
+    folder.all_layers([&](const auto& name, auto out, auto in) { folder.fp8(name, out, in, 1, in); });
+    RunningModel model(options_of(folder.write()));
+    const int before = machine.launch_count();
+    CHECK(step_of(model) == 0);
+    // No norm in front could make codes: each of attention's products and both halves of the network do.
+    CHECK(launches_of(machine, before, "quantized_linear_quantize") == 4 * static_cast<int>(sizes.layers));
+    CHECK(model.runtime().counters().failed_launches == 0);
 }

@@ -21,11 +21,11 @@ inline decoder::ModelOptions options_of(const std::filesystem::path& folder) {
 }
 
 /// A prompt of three tokens; the token that is drawn behind it.
-inline int step_of(decoder::RunningModel& model) {
+inline int step_of(decoder::RunningModel& model, const decoder::Draw& draw = {}) {
     const std::vector<int> tokens{1, 2, 3};
     const std::vector<int> pages{0};
     const decoder::StepPart part{.request = 1, .begin = 0, .tokens = tokens, .pages = pages, .samples = true};
-    model.forward().start({&part, 1}, std::vector<decoder::Draw>{{}});
+    model.forward().start({&part, 1}, std::vector{draw});
     return model.forward().finish().front();
 }
 
@@ -38,11 +38,17 @@ inline std::string norm_problem(decoder::RunningModel& model) {
 }
 
 /// Launches from number `from` on whose kernel's name has this part.
-inline int launches_of(const FakeMachine& machine, int from, std::string_view part) {
-    int found = 0;
-    for (int i = from; i < machine.launch_count(); ++i)
-        found += std::string_view(machine.launch(i)->kernel).find(part) != std::string_view::npos ? 1 : 0;
+inline std::vector<FakeLaunch> all_launches_of(const FakeMachine& machine, int from, std::string_view part) {
+    std::vector<FakeLaunch> found;
+    for (int i = from; i < machine.launch_count(); ++i) {
+        const FakeLaunch& launch = *machine.launch(i);
+        if (std::string_view(launch.kernel).find(part) != std::string_view::npos) found.push_back(launch);
+    }
     return found;
+}
+/// How many these are.
+inline int launches_of(const FakeMachine& machine, int from, std::string_view part) {
+    return static_cast<int>(all_launches_of(machine, from, part).size());
 }
 
 }  // namespace hone::test

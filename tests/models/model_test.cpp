@@ -244,3 +244,23 @@ TEST_CASE("files that are too large, missing or no file are refused") {
                     runtime::InputError);
     CHECK_THROWS_AS(static_cast<void>(ModelDocument::read("/dev/zero")), runtime::InputError);
 }
+
+TEST_CASE("Granite's factors are read, and are 1 where the file leaves them out") {
+    const std::string granite = replaced(llama, "{", R"({"model_type": "granite", )");
+    const Model plain = from_json(granite);
+    CHECK(plain.embedding_factor == 1);
+    CHECK(plain.score_factor == 1);
+    CHECK(plain.residual_factor == 1);
+    CHECK(plain.logit_divisor == 1);
+    const Model model =
+        from_json(replaced(granite, "{", R"({"embedding_multiplier": 12, "attention_multiplier": 0.0078125,
+        "residual_multiplier": 0.22, "logits_scaling": 16, )"));
+    CHECK(model.embedding_factor == 12);
+    CHECK(model.score_factor == 0.0078125);
+    CHECK(model.residual_factor == 0.22);
+    CHECK(model.logit_divisor == 16);
+    CHECK(model.warnings.empty());
+    CHECK(from_json(llama).residual_factor == 0);
+    CHECK(error_of(replaced(granite, "{", R"({"residual_multiplier": -1, )")).find("residual_multiplier") !=
+          std::string::npos);
+}

@@ -58,6 +58,15 @@ CONFIGS: Dict[str, Any] = {
     "glm": lambda: transformers.GlmConfig(**SIZES, head_dim=64, attention_bias=True, pad_token_id=0),
     "starcoder2, a window": lambda: transformers.Starcoder2Config(**TIED, sliding_window=64),
     "stablelm": lambda: transformers.StableLmConfig(**SIZES, use_qkv_bias=True),
+    "granite": lambda: transformers.GraniteConfig(
+        **SIZES,
+        embedding_multiplier=1.5,
+        attention_multiplier=0.25,
+        residual_multiplier=0.4,
+        logits_scaling=6.0,
+    ),
+    "olmo2": lambda: transformers.Olmo2Config(**SIZES),
+    "olmo2, as many key heads": lambda: transformers.Olmo2Config(**{**SIZES, "num_key_value_heads": 8}),
     "gemma2": lambda: transformers.Gemma2Config(
         **TIED, head_dim=32, sliding_window=64, query_pre_attn_scalar=32
     ),
