@@ -61,8 +61,8 @@ std::unique_ptr<LayerSource> layers_as_they_are(const Checkpoint& checkpoint,
 
 const std::vector<CodedMethod>& methods() {
     static const std::vector<CodedMethod> all{
-        {.names = {"gptq"}, .format = gptq_format, .layers = grouped_layers},
-        {.names = {"awq"}, .format = awq_format, .layers = grouped_layers},
+        {.names = {"gptq"}, .format = gptq_format, .layers = gptq_layers},
+        {.names = {"awq"}, .format = awq_format, .layers = awq_layers},
         {.names = {"fp8", "compressed-tensors", "modelopt"}, .format = fp8_format, .layers = fp8_layers},
         {.names = {"hone"}, .format = packed_format, .layers = layers_as_they_are, .is_packed = true},
     };

@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <numeric>
+#include <string_view>
+#include <utility>
 
 #include "checkpoints/error.h"
 #include "checkpoints/pack/layer_source.h"
@@ -66,21 +69,51 @@ std::vector<std::int32_t> input_order_of(const GroupedWeight& weight, const Laye
     return order;
 }
 
+/// What the methods' layers differ in.
+struct GroupedMethod {
+    std::string name;
+    int bits = 4;
+    std::int64_t group = 0;                ///< columns; 0: whole rows
+    bool zeros = false;                    ///< zero points are packed
+    bool is_packed_along_columns = false;  ///< a word of qweight has columns of a row, else rows of a column
+    bool needs_qzeros = false;             ///< also without `zeros`
+    std::string_view why_without_zeros = {};  ///< what the config says then
+    std::function<GroupedWeight(const Checkpoint&, const std::string& layer)> read = {};
+    std::function<bool(const Checkpoint&, const std::string& layer)> is_reordered = {};
+};
+
+GroupedMethod gptq_method(const QuantizationConfig& config) {
+    const GptqConfig gptq = gptq_config(config);
+    return {
+        .name = "gptq",
+        .bits = gptq.bits,
+        .group = gptq.group,
+        .zeros = gptq.bits == 4 && !gptq.sym.value_or(false),
+        .is_packed_along_columns = true,
+        .needs_qzeros = true,
+        .why_without_zeros = "says 8 bits, which are packed without zero points",
+        .read = [gptq](const Checkpoint& checkpoint,
+                       const std::string& layer) { return read_gptq(checkpoint, layer, gptq); },
+        .is_reordered = [gptq](const Checkpoint& checkpoint,
+                               const std::string& layer) { return is_reordered(checkpoint, layer, gptq); }};
+}
+
+GroupedMethod awq_method(const QuantizationConfig& config) {
+    const AwqConfig awq = awq_config(config);
+    return {.name = "awq",
+            .group = awq.group,
+            .zeros = awq.zero_point,
+            .why_without_zeros = "says zero_point false",
+            .read = [awq](const Checkpoint& checkpoint,
+                          const std::string& layer) { return read_awq(checkpoint, layer, awq); },
+            .is_reordered = [](const Checkpoint&, const std::string&) { return false; }};
+}
+
 class GroupedLayers : public LayerSource {
   public:
     GroupedLayers(const Checkpoint& checkpoint, const QuantizationConfig& config,
-                  const QuantizeRequest& request)
-        : checkpoint_(checkpoint), method_(config.method()), format_(request.format) {
-        if (method_ == "gptq") {
-            gptq_ = gptq_config(config);
-            bits_ = gptq_.bits;
-            group_ = gptq_.group;
-            zeros_ = bits_ == 4 && !gptq_.sym.value_or(false);
-        } else {
-            awq_ = awq_config(config);  // refuses another method
-            group_ = awq_.group;
-            zeros_ = awq_.zero_point;
-        }
+                  const QuantizeRequest& request, GroupedMethod method)
+        : checkpoint_(checkpoint), method_(std::move(method)), format_(request.format) {
         check_format(config);
         for (const auto& [name, _] : checkpoint.tensors()) {
             if (const std::optional<std::string> layer = layer_named(name, ".qweight"))
@@ -88,12 +121,10 @@ class GroupedLayers : public LayerSource {
         }
         if (layers_.empty())
             throw CheckpointError(fmt::format("{}: no layers with a tensor NAME.qweight, though {} says {}",
-                                              checkpoint.path().string(), config.place(), method_));
+                                              checkpoint.path().string(), config.place(), method_.name));
         choose_dtype(request);
-        const bool reordered =
-            method_ == "gptq" && std::ranges::any_of(layers_, [&](const LayerOutline& layer) {
-                return is_reordered(checkpoint, layer.name, gptq_);
-            });
+        const bool reordered = std::ranges::any_of(
+            layers_, [&](const LayerOutline& layer) { return method_.is_reordered(checkpoint, layer.name); });
         for (LayerOutline& layer : layers_) {
             layer.shape = shape_of(layer.name);
             layer.input_order = reordered;
@@ -101,19 +132,16 @@ class GroupedLayers : public LayerSource {
         }
     }
 
-    std::string kind() const override { return method_; }
+    std::string kind() const override { return method_.name; }
     Dtype dtype() const override { return dtype_; }
     const std::vector<LayerOutline>& layers() const override { return layers_; }
 
     PackedLayer pack(const LayerOutline& layer) const override {
-        const GroupedWeight weight = method_ == "gptq" ? read_gptq(checkpoint_, layer.name, gptq_)
-                                                       : read_awq(checkpoint_, layer.name, awq_);
-        if (!zeros_ && !weight.is_symmetric()) {
+        const GroupedWeight weight = method_.read(checkpoint_, layer.name);
+        if (!method_.zeros && !weight.is_symmetric()) {
             throw CheckpointError(fmt::format("layer {} has zero points other than {}, where the config {}",
                                               shown(layer.name), 1 << (weight.bits - 1),
-                                              method_ == "awq"
-                                                  ? "says zero_point false"
-                                                  : "says 8 bits, which are packed without zero points"));
+                                              method_.why_without_zeros));
         }
         PackedLayer packed{
             .weight = {.shape = layer.shape}, .input_order = input_order_of(weight, layer), .notes = {}};
@@ -121,7 +149,7 @@ class GroupedLayers : public LayerSource {
             static_cast<std::size_t>(packed_bytes(format_, layer.shape.out, layer.shape.in)));
         packed.weight.scales.resize(static_cast<std::size_t>(scale_bytes(layer.shape)));
         packed.weight.zeros.resize(static_cast<std::size_t>(zero_count(layer.shape)));
-        if (bits_ == 4) {
+        if (method_.bits == 4) {
             pack_4_bits(weight, layer, packed.weight);
         } else {
             pack_8_bits(weight, layer, packed.weight);
@@ -135,9 +163,9 @@ class GroupedLayers : public LayerSource {
         if (format_ == QuantFormat::fp8)
             config.refuse("quant_method", "fp8, compressed-tensors and modelopt" + with);
         const bool is_w4 = format_ == QuantFormat::w4a16;
-        if ((bits_ == 4) != is_w4)
+        if ((method_.bits == 4) != is_w4)
             config.refuse(config.find("bits") != nullptr ? "bits" : "w_bit", (is_w4 ? "4" : "8") + with);
-        if (!is_w4 && group_ != 0) config.refuse("group_size", "-1 (whole rows)" + with);
+        if (!is_w4 && method_.group != 0) config.refuse("group_size", "-1 (whole rows)" + with);
     }
 
     std::vector<std::string> tensors_of(const std::string& layer) const {
@@ -162,10 +190,10 @@ class GroupedLayers : public LayerSource {
     void check_parts(const LayerOutline& layer) const {
         const std::int64_t out = layer.shape.out;
         const std::int64_t groups =
-            groups_in(checkpoint_.at(layer.name + ".qweight"), layer.shape.in, group_);
+            groups_in(checkpoint_.at(layer.name + ".qweight"), layer.shape.in, method_.group);
         require_shape(checkpoint_.at(layer.name + ".scales"), {groups, out});
-        if (zeros_ || method_ == "gptq")
-            require_shape(checkpoint_.at(layer.name + ".qzeros"), {groups, out * bits_ / 32});
+        if (method_.zeros || method_.needs_qzeros)
+            require_shape(checkpoint_.at(layer.name + ".qzeros"), {groups, out * method_.bits / 32});
     }
 
     PackedShape shape_of(const std::string& layer) const {
@@ -173,19 +201,19 @@ class GroupedLayers : public LayerSource {
         require_matrix(qweight);
         const auto rows = static_cast<std::int64_t>(qweight.shape[0]);
         const auto columns = static_cast<std::int64_t>(qweight.shape[1]);
-        const std::int64_t in_word = 32 / bits_;
-        const bool is_gptq = method_ == "gptq";
+        const std::int64_t in_word = 32 / method_.bits;
+        const bool along_columns = method_.is_packed_along_columns;
         return {.format = format_,
-                .out = is_gptq ? columns : columns * in_word,
-                .in = is_gptq ? rows * in_word : rows,
-                .group = group_,
-                .zeros = zeros_,
+                .out = along_columns ? columns : columns * in_word,
+                .in = along_columns ? rows * in_word : rows,
+                .group = method_.group,
+                .zeros = method_.zeros,
                 .scale_dtype = dtype_};
     }
 
     void pack_4_bits(const GroupedWeight& weight, const LayerOutline& layer, QuantizedWeight& packed) const {
         // Without groups the columns beyond `in` have their row's zero point; else their scale is 0.
-        const bool padded = zeros_ && group_ == 0;
+        const bool padded = method_.zeros && method_.group == 0;
         pack_w4(weight.codes, weight.out, weight.in, packed.codes,
                 padded ? std::span(weight.zeros) : std::span<const std::uint8_t>{});
         std::vector<std::uint16_t> scales;
@@ -199,7 +227,7 @@ class GroupedLayers : public LayerSource {
                 shown(layer.name), scale, name(dtype_)));
         }
         pack_scales(scales, layer.shape, halves(packed.scales));
-        if (zeros_) pack_zeros(weight.zeros, layer.shape, packed.zeros);
+        if (method_.zeros) pack_zeros(weight.zeros, layer.shape, packed.zeros);
         packed.loss = loss_of(weight, rounded);
     }
 
@@ -221,13 +249,8 @@ class GroupedLayers : public LayerSource {
     }
 
     const Checkpoint& checkpoint_;
-    std::string method_;
+    GroupedMethod method_;
     QuantFormat format_;
-    GptqConfig gptq_;
-    AwqConfig awq_;
-    int bits_ = 4;
-    std::int64_t group_ = 0;
-    bool zeros_ = false;
     Dtype dtype_ = Dtype::bf16;
     bool may_round_ = false;  ///< scales, to the dtype that was asked for
     std::vector<LayerOutline> layers_;
@@ -235,9 +258,14 @@ class GroupedLayers : public LayerSource {
 
 }  // namespace
 
-std::unique_ptr<LayerSource> grouped_layers(const Checkpoint& checkpoint, const QuantizationConfig& config,
-                                            const QuantizeRequest& request) {
-    return std::make_unique<GroupedLayers>(checkpoint, config, request);
+std::unique_ptr<LayerSource> gptq_layers(const Checkpoint& checkpoint, const QuantizationConfig& config,
+                                         const QuantizeRequest& request) {
+    return std::make_unique<GroupedLayers>(checkpoint, config, request, gptq_method(config));
+}
+
+std::unique_ptr<LayerSource> awq_layers(const Checkpoint& checkpoint, const QuantizationConfig& config,
+                                        const QuantizeRequest& request) {
+    return std::make_unique<GroupedLayers>(checkpoint, config, request, awq_method(config));
 }
 
 }  // namespace hone::checkpoints

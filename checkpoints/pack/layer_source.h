@@ -72,9 +72,12 @@ void check_shape(const LayerOutline& layer);
 /// The kinds that the functions above choose from. `config` is the checkpoint's quantization config.
 [[nodiscard]] std::unique_ptr<LayerSource> number_layers(const Checkpoint& checkpoint,
                                                          const QuantizeRequest& request);
-[[nodiscard]] std::unique_ptr<LayerSource> grouped_layers(const Checkpoint& checkpoint,
-                                                          const QuantizationConfig& config,
-                                                          const QuantizeRequest& request);
+[[nodiscard]] std::unique_ptr<LayerSource> gptq_layers(const Checkpoint& checkpoint,
+                                                       const QuantizationConfig& config,
+                                                       const QuantizeRequest& request);
+[[nodiscard]] std::unique_ptr<LayerSource> awq_layers(const Checkpoint& checkpoint,
+                                                      const QuantizationConfig& config,
+                                                      const QuantizeRequest& request);
 [[nodiscard]] std::unique_ptr<LayerSource> fp8_layers(const Checkpoint& checkpoint,
                                                       const QuantizationConfig& config,
                                                       const QuantizeRequest& request);
