@@ -11,6 +11,7 @@
 #include "hone/rope_table.h"
 #include "tests/runtime/device_indices.h"
 #include "tests/runtime/gpu_run.h"
+#include "tests/runtime/paged_attention_call.h"
 
 using namespace hone;
 using namespace hone::test;
@@ -29,13 +30,8 @@ constexpr std::int64_t out_elements = heads * head_dim;
 constexpr std::int64_t bytes_each = 2;
 constexpr double limit = 4e-3;  // relative, of bf16
 
-using Bytes = runtime::DeviceBuffer<std::byte>;
+using Bytes = DeviceBytes;
 
-Bytes on_device(const std::vector<std::byte>& bytes) {
-    Bytes buffer(*Bench::get().driver, bytes.size());
-    runtime::upload(*Bench::get().driver, buffer.span(), bytes);
-    return buffer;
-}
 Bytes poisoned(std::int64_t elements) {
     return on_device(
         std::vector<std::byte>(static_cast<std::size_t>(elements * bytes_each), std::byte{0xff}));
@@ -173,22 +169,10 @@ class Layer {
                           std::int64_t most) const {
         const Bytes chunk = poisoned(most * out_elements);
         const Bytes out = poisoned(most * out_elements);
-        const DeviceIndices starts(driver_, {0, 0, 0, 0});
-        const DeviceIndices lengths(driver_, {0, 0, 0});
-        const DeviceIndices tables(driver_, repeated_pages(3));
         const AttentionSizes sizes{.batch = 3, .q_len = most, .kv_len = tokens};
-        const Bytes workspace(driver_, static_cast<std::size_t>(attention.workspace_bytes(sizes)));
-        const AttentionArgs args{.q = chunk.data(),
-                                 .k = k_cache_.data(),
-                                 .v = v_cache_.data(),
-                                 .out = out.data(),
-                                 .kv_lengths = lengths.data(),
-                                 .q_starts = starts.data(),
-                                 .page_table = tables.data(),
-                                 .workspace = workspace.data(),
-                                 .page_table_stride = pool_pages(),
-                                 .pool_pages = pool_pages(),
-                                 .q_tokens = most};
+        const PagedAttentionCall call(attention, sizes, {{0, 0, 0, 0}, {0, 0, 0}, repeated_pages(3)},
+                                      pool_pages());
+        const AttentionArgs args = call.args(chunk, k_cache_, v_cache_, out, most);
         const runtime::GraphExec graph = runtime::capture_graph(driver_, stream_.get(), [&] {
             REQUIRE(attention.run(stream_.get(), args, sizes) == Status::ok);
         });
@@ -196,8 +180,8 @@ class Layer {
         for (const Turn& turn : turns) {
             const DeviceIndices next_starts(driver_, turn.starts);
             const DeviceIndices next_lengths(driver_, turn.lengths);
-            copy(starts.data(), next_starts.data(), 4 * sizeof(std::int32_t));
-            copy(lengths.data(), next_lengths.data(), 3 * sizeof(std::int32_t));
+            copy(call.q_starts.data(), next_starts.data(), 4 * sizeof(std::int32_t));
+            copy(call.kv_lengths.data(), next_lengths.data(), 3 * sizeof(std::int32_t));
             const std::int64_t bytes = turn.starts.back() * out_elements * bytes_each;
             copy(chunk.data(), at(q, turn.first * out_elements), bytes);
             REQUIRE(driver_.cuGraphLaunch(graph.get(), stream_.get()) == CUDA_SUCCESS);

@@ -14,8 +14,8 @@
 #include "hone/hone.h"
 #include "kernel_templates/attention_prefill/declaration.h"
 #include "runtime/operators/attention.h"
-#include "tests/runtime/device_indices.h"
 #include "tests/runtime/gpu_run.h"
+#include "tests/runtime/paged_attention_call.h"
 
 using namespace hone;
 using namespace hone::test;
@@ -26,14 +26,6 @@ constexpr std::int64_t heads = 8;
 constexpr std::int64_t kv_heads = 2;
 constexpr std::int64_t head_dim = 64;
 constexpr double limit = 4e-3;  // relative, of bf16
-
-using Bytes = runtime::DeviceBuffer<std::byte>;
-
-Bytes on_device(const std::vector<std::byte>& bytes) {
-    Bytes buffer(*Bench::get().driver, bytes.size());
-    runtime::upload(*Bench::get().driver, buffer.span(), bytes);
-    return buffer;
-}
 
 struct Sequence {
     std::int64_t queries;
@@ -70,32 +62,19 @@ class Batch {
                                                               std::int64_t prompts, int calls) const {
         const runtime::Driver& driver = *Bench::get().driver;
         const runtime::Stream stream = runtime::create_stream(driver);
-        const Bytes q = on_device(q_.bytes), k = on_device(k_.bytes), v = on_device(v_.bytes);
-        const DeviceIndices q_starts(driver, starts());
-        const DeviceIndices lengths(driver, keys());
-        const DeviceIndices table(driver, page_table());
-        const Bytes workspace(driver, static_cast<std::size_t>(attention.workspace_bytes(sizes())));
-        std::vector<Bytes> outs;
+        const DeviceBytes q = on_device(q_.bytes), k = on_device(k_.bytes), v = on_device(v_.bytes);
+        const PagedAttentionCall call(attention, sizes(), {starts(), keys(), page_table()}, pool_pages());
+        std::vector<DeviceBytes> outs;
         for (int i = 0; i < calls; ++i)
             outs.push_back(on_device(std::vector<std::byte>(q_.bytes.size(), std::byte{0xff})));
-        for (const Bytes& out : outs) {
-            const AttentionArgs args{.q = q.data(),
-                                     .k = k.data(),
-                                     .v = v.data(),
-                                     .out = out.data(),
-                                     .kv_lengths = lengths.data(),
-                                     .q_starts = q_starts.data(),
-                                     .page_table = table.data(),
-                                     .workspace = workspace.data(),
-                                     .page_table_stride = pages_each(),
-                                     .pool_pages = pool_pages(),
-                                     .q_tokens = tokens(),
-                                     .prompts = prompts};
+        for (const DeviceBytes& out : outs) {
+            AttentionArgs args = call.args(q, k, v, out, tokens());
+            args.prompts = prompts;
             REQUIRE(attention.run(stream.get(), args, sizes()) == Status::ok);
         }
         runtime::check(driver, driver.cuStreamSynchronize(stream.get()), "the calls");
         std::vector<std::vector<std::byte>> found;
-        for (const Bytes& out : outs) found.push_back(runtime::download(driver, out.span()));
+        for (const DeviceBytes& out : outs) found.push_back(runtime::download(driver, out.span()));
         return found;
     }
 
