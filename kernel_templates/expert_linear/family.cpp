@@ -6,7 +6,6 @@
 #include "kernel_templates/expert_linear/expert_linear.h"
 #include "kernel_templates/expert_linear/sizes.h"
 #include "kernel_templates/expert_linear/variants.h"
-#include "kernel_templates/kit/launches.h"
 
 namespace hone {
 namespace expert_linear {
@@ -37,30 +36,16 @@ Tolerance tolerance(const Problem& problem, int) {
     return {.relative_l2 = 6e-6 * walk, .max_abs = 2e-5 * amplified * walk, .max_rel = 2e-5};
 }
 
-/// Weights of the experts that a balanced routing uses; x and results once each.
 Work work(const Problem& problem) {
     const ExpertProblem p(problem);
-    const double rows = static_cast<double>(p.x_rows() * p.in + p.out_rows() * p.out);
-    const double places = static_cast<double>(4 * (p.experts + 1 +
-                                                   (p.combine  ? 2
-                                                    : p.gather ? 1
-                                                               : 0) *
-                                                       p.places()));
-    return {.bytes = p.weight_bytes() + rows * static_cast<double>(p.element_bytes()) + places,
-            .flops = p.flops()};
+    return work_of(p, p.weight_bytes());
 }
 
 constexpr Kernel reference_kernels[] = {{"expert_linear_reference", call_args},
                                         {"expert_linear_reference_combine", call_args}};
 
 Plan reference_plan(const Problem& problem) {
-    const ExpertProblem p(problem);
-    Plan plan = plan_of(launch(reference_kernels[0], grid_of(p.experts * ceil_div(p.out, 64)), 256));
-    if (!p.combine) return plan;
-    plan.launches[1] = launch(reference_kernels[1], grid_of(ceil_div(p.tokens * p.out, 256)), 256);
-    plan.launch_count = 2;
-    plan.workspace_bytes = 4 * p.places() * p.out;
-    return plan;
+    return reference_plan_of(ExpertProblem(problem), reference_kernels);
 }
 
 }  // namespace

@@ -33,4 +33,21 @@ std::string wrong_sizes(const ExpertProblem& p) {
     return too_large("out", p, p.out);
 }
 
+Work work_of(const ExpertProblem& p, double weight_bytes) {
+    const double rows = static_cast<double>(p.x_rows() * p.in + p.out_rows() * p.out);
+    const std::int64_t numbers_a_place = p.combine ? 2 : p.gather ? 1 : 0;
+    const auto places = static_cast<double>(4 * (p.experts + 1 + numbers_a_place * p.places()));
+    return {.bytes = weight_bytes + rows * static_cast<double>(p.element_bytes()) + places,
+            .flops = p.flops()};
+}
+
+Plan reference_plan_of(const ExpertProblem& p, std::span<const Kernel, 2> kernels) {
+    Plan plan = plan_of(launch(kernels[0], grid_of(p.experts * ceil_div(p.out, 64)), 256));
+    if (!p.combine) return plan;
+    plan.launches[1] = launch(kernels[1], grid_of(ceil_div(p.tokens * p.out, 256)), 256);
+    plan.launch_count = 2;
+    plan.workspace_bytes = 4 * p.places() * p.out;
+    return plan;
+}
+
 }  // namespace hone::expert_linear

@@ -3,7 +3,6 @@
 #include <string>
 
 #include "kernel_templates/expert_linear/sizes.h"
-#include "kernel_templates/kit/launches.h"
 #include "kernel_templates/quantized_expert_linear/calibration.h"
 #include "kernel_templates/quantized_expert_linear/quantized_expert_linear.h"
 #include "kernel_templates/quantized_expert_linear/variants.h"
@@ -41,30 +40,16 @@ Tolerance tolerance(const Problem& problem, int) {
             .max_rel = bf16 ? 0x1.1p-8 : 0x1.1p-11};
 }
 
-/// Weights of the experts that a balanced routing uses; x and results once each.
 Work work(const Problem& problem) {
     const QuantizedExpertProblem p(problem);
-    const double rows = static_cast<double>(p.x_rows() * p.in + p.out_rows() * p.out);
-    const double places = static_cast<double>(4 * (p.experts + 1 +
-                                                   (p.combine  ? 2
-                                                    : p.gather ? 1
-                                                               : 0) *
-                                                       p.places()));
-    return {.bytes = p.weight_bytes() + rows * static_cast<double>(p.element_bytes()) + places,
-            .flops = p.flops()};
+    return expert_linear::work_of(p, p.weight_bytes());
 }
 
 constexpr Kernel reference_kernels[] = {{"quantized_expert_linear_reference", call_args},
                                         {"quantized_expert_linear_reference_combine", call_args}};
 
 Plan reference_plan(const Problem& problem) {
-    const QuantizedExpertProblem p(problem);
-    Plan plan = plan_of(launch(reference_kernels[0], grid_of(p.experts * ceil_div(p.out, 64)), 256));
-    if (!p.combine) return plan;
-    plan.launches[1] = launch(reference_kernels[1], grid_of(ceil_div(p.tokens * p.out, 256)), 256);
-    plan.launch_count = 2;
-    plan.workspace_bytes = 4 * p.places() * p.out;
-    return plan;
+    return expert_linear::reference_plan_of(QuantizedExpertProblem(problem), reference_kernels);
 }
 
 }  // namespace
