@@ -8,6 +8,7 @@
 #include "kernel_templates/quantized_expert_linear/mma/plan.h"
 #include "kernel_templates/quantized_expert_linear/rank.h"
 #include "kernel_templates/quantized_expert_linear/variants.h"
+#include "kernel_templates/quantized_linear/mma/rank.h"
 
 namespace hone::quantized_expert_linear {
 namespace {
@@ -21,18 +22,9 @@ constexpr auto tunables = tunables_of({
     programmatic_launch<&MmaConfig::programmatic>(),
 });
 
-/// Loads of 16 bytes that a thread has under way.
-std::int64_t loads(const QuantizedExpertProblem& p, const MmaConfig& c) {
-    return c.unroll * p.products() * c.rows / 16 * (p.bits() == 4 ? 1 : 2);
-}
 /// As quantized_linear's variant counts them; and what finding a tile leaves.
 std::int64_t registers(const QuantizedExpertProblem& p, const MmaConfig& c) {
-    const std::int64_t blocks = p.products() * c.rows / 16;
-    const std::int64_t scales = p.coded().has_groups() ? (p.group == 32 ? 2 : 1) : 0;
-    const std::int64_t batch = 4 * loads(p, c) + c.unroll * blocks * scales * (p.zeros ? 2 : 1);
-    const std::int64_t sums = blocks * c.tokens / 8 * 4;
-    const std::int64_t rest = p.format != QuantFormat::fp8 ? 44 : p.group == 0 ? 76 : 108;
-    return 2 * batch + sums + blocks * (p.is_packed() ? 8 : 4) + rest;
+    return quantized_linear::registers(p.coded(), c) + 4;
 }
 
 constexpr Constraint constraints[] = {
@@ -53,7 +45,7 @@ constexpr Constraint constraints[] = {
          [](const MmaConfig& c) { return c.k_warps * c.row_warps >= 4 && c.k_warps * c.row_warps <= 16; }),
     rule("a thread keeps two to sixteen loads in flight",
          [](const QuantizedExpertProblem& p, const MmaConfig& c) {
-             return loads(p, c) >= 2 && loads(p, c) <= 16;
+             return quantized_linear::loads(p.coded(), c) >= 2 && quantized_linear::loads(p.coded(), c) <= 16;
          }),
     rule("batches are whole blocks of 128 columns where these have scales",
          [](const QuantizedExpertProblem& p, const MmaConfig& c) {
@@ -80,33 +72,9 @@ constexpr Constraint constraints[] = {
     programmatic_needs_sm_90<MmaConfig>,
 };
 
-/// Issue slots of a warp for 16 bytes of codes a lane: to widen and scale them, to fetch x, to multiply,
-/// which takes the tensor cores as long as five others.
-double slots(const QuantizedExpertProblem& p, const MmaConfig& c) {
-    const double row_blocks = static_cast<double>(c.tokens) / 8;
-    const double sharers = static_cast<double>(p.products() * c.rows) / 16;
-    switch (p.format) {
-        case QuantFormat::w4a16: return 10 + (p.group == 0 ? 44.0 : 60.0) + row_blocks * (20 + 8 / sharers);
-        case QuantFormat::w8a16: return 10 + 24 + row_blocks * (10 + 4 / sharers);
-        case QuantFormat::w8a8: return 10 + row_blocks * (5 + 2 / sharers);
-        default: return 10 + row_blocks * ((p.group == 0 ? 6.0 : 12.0) + 4 / sharers);
-    }
-}
-
-/// Blocks that fit a multiprocessor.
-double fitting(const QuantizedExpertProblem& p, const MmaConfig& c, const DeviceTraits& traits) {
-    const quantized_linear::mma_blocks::Geometry g = geometry(p, c);
-    const double used = static_cast<double>(registers(p, c));
-    return std::max(
-        1.0,
-        std::floor(std::min({65536 / (used * g.threads()),
-                             static_cast<double>(traits.shared_bytes_per_sm) / (g.shared_bytes() + 1024.0),
-                             static_cast<double>(traits.max_threads_per_sm) / g.threads()})));
-}
-
-/// What the pace of a block's loop costs: a last turn of the warps that share rows that is not full, the first
-/// turn, behind whose loads nothing is multiplied, and 8 % for each doubling of these warps, as an H200 says
-/// of rows of 768 to 14,336.
+/// What the pace of a block's loop costs: a last turn of the warps that share rows that is not full, the
+/// first turn, behind whose loads nothing is multiplied, and 8 % for each doubling of these warps, as an H200
+/// says of rows of 768 to 14,336.
 double pace(const QuantizedExpertProblem& p, const MmaConfig& c) {
     const std::int64_t turn = c.k_warps * c.unroll * quantized_linear::mma_blocks::panel;
     const auto turns = static_cast<double>(ceil_div(p.in, turn));
@@ -120,7 +88,8 @@ double predict(const QuantizedExpertProblem& p, const MmaConfig& c, const Device
     const quantized_linear::mma_blocks::Geometry g = geometry(p, c);
     const auto tiles = static_cast<double>(p.tiles(c.tokens));
     const double blocks = tiles * static_cast<double>(ceil_div(p.out, g.block_rows()));
-    const double resident = std::min(fitting(p, c, traits), std::ceil(blocks / traits.sm_count));
+    const double resident =
+        std::min(quantized_linear::fitting(g, registers(p, c), traits), std::ceil(blocks / traits.sm_count));
     const double busy = std::min<double>(traits.sm_count, blocks);
     const double waves = blocks / (resident * traits.sm_count);
     const double uneven = waves <= 1 ? 1.0 : std::min(1.25, std::ceil(waves) / waves);
@@ -129,9 +98,11 @@ double predict(const QuantizedExpertProblem& p, const MmaConfig& c, const Device
     const double x = blocks * static_cast<double>(c.tokens * p.in) * g.x_bytes;
     const double cycles_per_us = busy_cycles_per_us(traits);
     const double memory_us = moved_bytes(p) / (0.88e-6 * traits.memory_bytes_per_s);
-    const double in_flight = resident * g.threads() * static_cast<double>(loads(p, c)) * 16;
+    const double in_flight =
+        resident * g.threads() * static_cast<double>(quantized_linear::loads(p.coded(), c)) * 16;
     const double draw_us = weights / busy / in_flight * 1.2;
-    const double issue_us = weights / 16 * slots(p, c) / (busy * 128 * cycles_per_us);
+    const double issue_us =
+        weights / 16 * quantized_linear::slots(p.coded(), c) / (busy * 128 * cycles_per_us);
     const double level2_us = (weights + x) / (busy * 32 * cycles_per_us);
     const double body_us = std::pow(
         std::pow(memory_us, 4) + std::pow(draw_us, 4) + std::pow(issue_us, 4) + std::pow(level2_us, 4), 0.25);
@@ -161,7 +132,9 @@ std::optional<MmaConfig> fallback(const Problem& problem, const DeviceTraits& tr
     }
     std::vector<MmaConfig> configs = combinations(starts, tunables, {&MmaConfig::tokens, &MmaConfig::unroll});
     // More loads under way leave room for fewer blocks.
-    std::erase_if(configs, [&](const MmaConfig& c) { return is_long && p.bits() == 4 && loads(p, c) > 4; });
+    std::erase_if(configs, [&](const MmaConfig& c) {
+        return is_long && p.bits() == 4 && quantized_linear::loads(p.coded(), c) > 4;
+    });
     return best_of(problem, mma, std::span<const MmaConfig>(configs), traits);
 }
 

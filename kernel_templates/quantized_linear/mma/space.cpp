@@ -5,7 +5,7 @@
 #include "kernel_templates/kit/clock.h"
 #include "kernel_templates/kit/fallbacks.h"
 #include "kernel_templates/kit/rules.h"
-#include "kernel_templates/quantized_linear/mma/plan.h"
+#include "kernel_templates/quantized_linear/mma/rank.h"
 #include "kernel_templates/quantized_linear/rank.h"
 #include "kernel_templates/quantized_linear/variants.h"
 
@@ -20,21 +20,6 @@ constexpr auto tunables = tunables_of({
     tunable<&MmaConfig::unroll>("panels of 64 columns that a warp keeps in flight", {1, 2, 4}),
     programmatic_launch<&MmaConfig::programmatic>(),
 });
-
-/// Loads of 16 bytes that a thread has under way.
-std::int64_t loads(const QuantizedProblem& p, const MmaConfig& c) {
-    return c.unroll * p.products() * c.rows / 16 * (p.bits() == 4 ? 1 : 2);
-}
-/// Two batches of weights, each load with its scale and zero points; sums; what one step takes; and
-/// addresses, for fp8 also what is not yet scaled, or widened.
-std::int64_t registers(const QuantizedProblem& p, const MmaConfig& c) {
-    const std::int64_t blocks = p.products() * c.rows / 16;
-    const std::int64_t scales = p.has_groups() ? (p.group == 32 ? 2 : 1) : 0;
-    const std::int64_t batch = 4 * loads(p, c) + c.unroll * blocks * scales * (p.zeros ? 2 : 1);
-    const std::int64_t sums = blocks * c.tokens / 8 * 4;
-    const std::int64_t rest = p.format != QuantFormat::fp8 ? 40 : p.group == 0 ? 72 : 104;
-    return 2 * batch + sums + blocks * (p.is_packed() ? 8 : 4) + rest;
-}
 
 /// The least that holds all, or 64 and 128.
 bool holds_tokens(const QuantizedProblem& p, const MmaConfig& c) {
@@ -84,36 +69,13 @@ constexpr Constraint constraints[] = {
     programmatic_needs_sm_90<MmaConfig>,
 };
 
-/// Issue slots of a warp for 16 bytes of codes a lane: to widen and scale them, to fetch x, to multiply,
-/// which takes the tensor cores as long as five others.
-double slots(const QuantizedProblem& p, const MmaConfig& c) {
-    const double token_blocks = static_cast<double>(c.tokens) / 8;
-    const double sharers = static_cast<double>(p.products() * c.rows) / 16;
-    switch (p.format) {
-        case QuantFormat::w4a16: return 10 + (p.group == 0 ? 44.0 : 60.0) + token_blocks * (20 + 8 / sharers);
-        case QuantFormat::w8a16: return 10 + 24 + token_blocks * (10 + 4 / sharers);
-        case QuantFormat::w8a8: return 10 + token_blocks * (5 + 2 / sharers);
-        default: return 10 + token_blocks * ((p.group == 0 ? 6.0 : 12.0) + 4 / sharers);
-    }
-}
-
-/// Blocks that fit a multiprocessor.
-double fitting(const QuantizedProblem& p, const MmaConfig& c, const DeviceTraits& traits) {
-    const mma_blocks::Geometry g = geometry(p, c);
-    const double used = static_cast<double>(registers(p, c));
-    return std::max(
-        1.0,
-        std::floor(std::min({65536 / (used * g.threads()),
-                             static_cast<double>(traits.shared_bytes_per_sm) / (g.shared_bytes() + 1024.0),
-                             static_cast<double>(traits.max_threads_per_sm) / g.threads()})));
-}
-
 /// The weights over the bandwidth, over what the loads in flight can draw, over issue slots and, with x, over
 /// level 2, joined by a soft maximum and rounded up to whole waves of blocks; plus what a launch costs.
 double predict(const QuantizedProblem& p, const MmaConfig& c, const DeviceTraits& traits) {
     const mma_blocks::Geometry g = geometry(p, c);
     const double blocks = static_cast<double>(steps(p, c) * token_groups(p, c));
-    const double resident = std::min(fitting(p, c, traits), std::ceil(blocks / traits.sm_count));
+    const double resident =
+        std::min(fitting(g, registers(p, c), traits), std::ceil(blocks / traits.sm_count));
     const double busy = std::min<double>(traits.sm_count, blocks);
     const double waves = blocks / (resident * traits.sm_count);
     const double uneven = waves <= 1 ? 1.0 : std::min(1.25, std::ceil(waves) / waves);
