@@ -1,4 +1,5 @@
-// SHA-256 (FIPS 180-4), for the checksum of bundles. Small rather than fast: a bundle has at most 16 MiB.
+// SHA-256 (FIPS 180-4), for the checksum of bundles and, when Hone is built, for what names templates. Small
+// rather than fast: a bundle has at most 16 MiB.
 #pragma once
 
 #include <string>

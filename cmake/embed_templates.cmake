@@ -1,7 +1,8 @@
 # Texts of the source tree that travel inside the libraries. Nobody edits a list: folders and files are found, and an
 # edited template or header changes the hash at the next build.
 
-add_executable(hone_embed ${PROJECT_SOURCE_DIR}/cmake/tools/embed.cpp)
+add_executable(hone_embed ${PROJECT_SOURCE_DIR}/cmake/tools/embed.cpp ${PROJECT_SOURCE_DIR}/cache/sha256.cpp)
+target_include_directories(hone_embed PRIVATE ${PROJECT_SOURCE_DIR})
 target_link_libraries(hone_embed PRIVATE hone_options hone_link_options)
 
 # Adds a generated source: the output of `embed ARGUMENTS...`, made again when one of DEPENDS changes.
@@ -51,7 +52,8 @@ function(hone_embed_page target)
         endif()
     endforeach()
     add_executable(hone_embed_page
-        ${PROJECT_SOURCE_DIR}/cmake/tools/embed_page.cpp ${PROJECT_SOURCE_DIR}/tuner/report/page/packed.cpp)
+        ${PROJECT_SOURCE_DIR}/cmake/tools/embed_page.cpp ${PROJECT_SOURCE_DIR}/cache/sha256.cpp
+        ${PROJECT_SOURCE_DIR}/tuner/report/page/packed.cpp)
     target_include_directories(hone_embed_page PRIVATE ${PROJECT_SOURCE_DIR})
     target_link_libraries(hone_embed_page PRIVATE hone_dep_zlib hone_options hone_link_options)
     set(web ${PROJECT_SOURCE_DIR}/tuner/report/page/web)

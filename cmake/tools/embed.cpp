@@ -18,9 +18,9 @@
 #include <string_view>
 #include <vector>
 
+#include "cache/sha256.h"
 #include "literal.h"
 #include "normalize.h"
-#include "sha256.h"
 
 namespace {
 
@@ -50,7 +50,7 @@ class HashedText {
         add_host(plan_of(file));
     }
 
-    [[nodiscard]] std::string hash() const { return sha256_hex(text_).substr(0, 32); }
+    [[nodiscard]] std::string hash() const { return hone::cache::sha256_hex(text_).substr(0, 32); }
     [[nodiscard]] const std::vector<fs::path>& files() const { return files_; }
     [[nodiscard]] std::size_t device_bytes() const { return device_bytes_; }
 

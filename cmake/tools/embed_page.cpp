@@ -15,8 +15,8 @@
 #include <sstream>
 #include <vector>
 
+#include "cache/sha256.h"
 #include "literal.h"
-#include "sha256.h"
 #include "tuner/report/page/packed.h"
 
 namespace {
@@ -27,7 +27,7 @@ using hone::tuner::packed;
 
 /// "'sha256-...'", as a Content-Security-Policy names a script or a style.
 std::string source_hash(std::string_view text) {
-    const std::string hex = sha256_hex(text);
+    const std::string hex = hone::cache::sha256_hex(text);
     std::string bytes;
     for (std::size_t i = 0; i < hex.size(); i += 2)
         bytes += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
