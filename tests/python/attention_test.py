@@ -309,8 +309,7 @@ class Mistakes(AttentionCase):
         ):
             operator, given = prepare(description), self.arguments(description)
             workspace = self.workspace_of(operator, description, given)
-            with self.refuses(TypeError, f"^{name}: it is missing; this operator was prepared with {option}"):
-                operator(**{**given, name: None}, **workspace)
+            self.refuses_missing(operator, {**given, **workspace}, name, option)
         something = self.exporter(2, dtype="int32")
         for description, names in (
             (PLAIN, ("kv_lengths", "page_table", "q_starts", "q_len", "k_scale", "softcap", "sinks", "lse")),
@@ -322,9 +321,7 @@ class Mistakes(AttentionCase):
                 with self.refuses(ValueError, f"^{name}: it is given, but this operator was prep"):
                     self.call(description, **{name: something})
         for name in ("q", "k", "v"):
-            with self.refuses(TypeError, f"^{name}: a NoneType is no array"):
-                operator, given = prepare(PLAIN), self.arguments(PLAIN)
-                operator(**{**given, name: None})
+            self.refuses_none(prepare(PLAIN), self.arguments(PLAIN), name)
 
     def test_numbers(self) -> None:
         for kind, changes, pattern in (

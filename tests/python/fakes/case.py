@@ -51,12 +51,34 @@ class Case(unittest.TestCase):
         return self.launches(1)
 
     @contextlib.contextmanager
+    def some_launches(self):
+        """How many kernels an operator takes is the library's affair."""
+        before = self.driver.launch_count()
+        yield
+        self.assertGreater(self.driver.launch_count(), before)
+
+    @contextlib.contextmanager
     def refuses(self, kind, pattern: str):
         """The error, and that nothing was launched."""
         before = self.driver.launch_count()
         with self.assertRaisesRegex(kind, pattern):
             yield
         self.assertEqual(self.driver.launch_count(), before)
+
+    def refuses_missing(self, operator, good: dict, name: str, option: str) -> None:
+        """The call `good` without an argument that the operator was prepared for."""
+        with self.refuses(TypeError, f"^{name}: it is missing; this operator was prepared with {option}"):
+            operator(**{**good, name: None})
+
+    def refuses_none(self, operator, good: dict, name: str) -> None:
+        """The same without one that every such operator needs."""
+        with self.refuses(TypeError, f"^{name}: a NoneType is no array"):
+            operator(**{**good, name: None})
+
+    def refuses_given(self, operator, good: dict, name: str, value) -> None:
+        """The same with one that the operator was prepared without."""
+        with self.refuses(ValueError, f"^{name}: it is given, but this operator was prep"):
+            operator(**{**good, name: value})
 
     def assert_ran_with(self, operator, **expected) -> None:
         """Members of the C struct of the latest run; arrays stand for their pointers."""
