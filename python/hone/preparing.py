@@ -9,6 +9,7 @@ from typing import Any, Dict, Optional, Tuple, Union, overload
 from . import descriptions
 from ._native import library, runtime_structs
 from ._operators import calls
+from ._operators.arguments import check_size
 from ._operators.attention import AttentionOperator
 from ._operators.description import Description
 from ._operators.prepare import check_description, prepare_operator
@@ -88,7 +89,7 @@ def prepare(
         "dtype": dtype, "tp": tp, "format": format, "group": group, "zeros": zeros, "lm_head": lm_head
     }  # fmt: skip
     if isinstance(description, str):
-        rows = _DEFAULT_MAX_ROWS if max_rows is None else max_rows
+        rows = _DEFAULT_MAX_ROWS if max_rows is None else check_size(max_rows, "max_rows")
         return prepare_model(description, ordinal, rows, of_model)
     check_description(description)
     for name, value in {**of_model, "max_rows": max_rows}.items():
@@ -117,6 +118,7 @@ def _explain(description: Description, rows: Rows, device: Any, text_format: int
     sizes = rows if isinstance(rows, tuple) else (rows,)
     if len(sizes) != len(description.CALL_SIZES):
         raise TypeError(f"rows: {rows!r}; allowed is ({', '.join(description.CALL_SIZES)})")
+    sizes = tuple(check_size(size, name) for size, name in zip(sizes, description.CALL_SIZES))
     runtime = runtime_of(device_ordinal(device))
     function = library.function(f"hone_{description.C_NAME}_explain")
     described = ctypes.byref(description.to_struct())

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import Any, Dict, IO, List, Mapping, NoReturn, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, IO, Iterable, List, Mapping, NoReturn, Optional, Sequence, Tuple, Union
 
 from ._native import library
 from ._operators.description import dtype_name
@@ -116,6 +117,8 @@ def tune(
 def _fields_text(fields: Union[str, Mapping[str, Any], None]) -> Optional[str]:
     if fields is None or isinstance(fields, str):
         return fields
+    if not isinstance(fields, Mapping):
+        raise TypeError(f"fields: {fields!r}; allowed are a str and a mapping from fields to values")
     words = {True: "yes", False: "no"}
     return " ".join(
         f"{name}={words[value] if isinstance(value, bool) else value}" for name, value in fields.items()
@@ -125,12 +128,20 @@ def _fields_text(fields: Union[str, Mapping[str, Any], None]) -> Optional[str]:
 def _tokens_text(tokens: Union[int, str, Sequence[int], None]) -> Optional[str]:
     if tokens is None or isinstance(tokens, str):
         return tokens
-    return str(tokens) if isinstance(tokens, int) else ",".join(str(count) for count in tokens)
+    if isinstance(tokens, int):
+        return str(tokens)
+    if not isinstance(tokens, Iterable):
+        raise TypeError(f"tokens: {tokens!r}; allowed are an int, several, and a str")
+    return ",".join(str(count) for count in tokens)
 
 
 def _budget_text(budget: Union[float, str, None]) -> Optional[str]:
     if budget is None or isinstance(budget, str):
         return budget
+    if not isinstance(budget, (int, float)):
+        raise TypeError(f"budget: {budget!r}; allowed are seconds, and a str such as '10m'")
+    if not 0 < budget < math.inf:
+        raise ValueError(f"budget: {budget!r}; allowed are seconds above 0")
     return f"{round(budget * 1000)}ms"
 
 

@@ -85,6 +85,9 @@ def runtime_of(device: int) -> Runtime:
     return found
 
 
+_MOST_ORDINAL = (1 << 31) - 1
+
+
 def device_ordinal(device: Any = None) -> int:
     """A device as the CUDA driver counts, from an int, "cuda:1", a torch.device, or None.
 
@@ -97,15 +100,15 @@ def device_ordinal(device: Any = None) -> int:
         ordinal = device
     else:
         ordinal = _ordinal_from_text(str(device), device)
-    if ordinal < 0:
-        raise ValueError(f"device: {ordinal}; allowed are numbers from 0")
+    if not 0 <= ordinal <= _MOST_ORDINAL:  # ctypes would cut off what is longer
+        raise ValueError(f"device: {ordinal}; allowed are numbers from 0 to {_MOST_ORDINAL}")
     return ordinal
 
 
 def _ordinal_from_text(text: str, device: Any) -> int:
     """The number in "cuda:1", that of the current device for "cuda": so a torch.device prints, too."""
     kind, colon, number = text.partition(":")
-    if kind != "cuda" or (colon and not number.isdigit()):
+    if kind != "cuda" or (colon and not (number.isascii() and number.isdigit())):
         raise ValueError(
             f"device: {device!r}; allowed are None, a number, 'cuda', 'cuda:1' and a torch.device of CUDA"
         )

@@ -40,6 +40,26 @@ class Interface(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, r"^x: its strides are \(3, 2\) bytes"):
             view_of(arrays.InterfaceArray(POINTER, (2, 1), strides_bytes=(3, 2)))
 
+    def test_an_interface_that_makes_no_sense_is_refused_by_name(self) -> None:
+        good = {"shape": (2, 8), "typestr": "<f2", "data": (POINTER, False)}
+        for changed, error in (
+            ({"shape": None}, TypeError), ({"shape": 5}, TypeError), ({"shape": ("2", 8)}, TypeError),
+            ({"shape": (2.0, 8)}, TypeError), ({"shape": (-2, 8)}, ValueError), ({"shape": (1 << 63,)}, ValueError),
+            ({"typestr": None}, TypeError), ({"data": None}, TypeError), ({"data": POINTER}, TypeError),
+            ({"data": (POINTER,)}, TypeError), ({"data": ("x", False)}, TypeError),
+            ({"data": (-1, False)}, ValueError), ({"data": (1 << 64, False)}, ValueError),
+            ({"strides": (16,)}, ValueError), ({"strides": (16, 2.0)}, TypeError),
+            ({"strides": (1 << 70, 2)}, ValueError),
+        ):  # fmt: skip
+            with self.subTest(**changed), self.assertRaisesRegex(error, "^x: its .*; allowed "):
+                view_of(arrays.Interface({**good, **changed}))
+        for none in ("", 5, [], (2, 8)):
+            with self.subTest(none=none), self.assertRaisesRegex(TypeError, "^x: its .* allowed is a dict"):
+                view_of(arrays.Interface(none))
+        for missing in good:
+            with self.subTest(missing=missing), self.assertRaisesRegex(TypeError, "^x: its "):
+                view_of(arrays.Interface({name: said for name, said in good.items() if name != missing}))
+
     def test_the_device_comes_from_what_else_the_array_says(self) -> None:
         array = arrays.InterfaceArray(POINTER, (8,))
         array.__dlpack_device__ = lambda: (2, 3)

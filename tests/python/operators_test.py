@@ -218,6 +218,13 @@ class Mistakes(Case):
     def test_a_stream_that_is_none(self) -> None:
         with self.refuses(TypeError, "^stream: a str is no stream"):
             self.norm(**self.good, stream="main")
+        for stream in (-1, 1 << 64):  # C took the lower 64 bits
+            with self.refuses(ValueError, f"^stream: {stream}; allowed are ints of 64 bits"):
+                self.norm(**self.good, stream=stream)
+        for stream in (1.5, "1"):  # was stream 1
+            x = arrays.InterfaceArray(1 << 24, (2, HIDDEN), stream=stream)
+            with self.refuses(TypeError, "^the stream of __cuda_array_interface__: .* allowed is an int"):
+                self.norm(**{**self.good, "x": x})
 
     def test_pointers_are_checked_by_the_library(self) -> None:
         with self.refuses(hone.BadArgumentError, "^rows is 9; allowed: 0 to 8, as prepared"):
@@ -421,6 +428,11 @@ class Reports(Case):
         (report,) = norm.report()["parts"]
         self.assertEqual(report["buckets"][-1]["sizes"]["rows"][1], 64)
         self.assertIn(report["buckets"][0]["candidate"], norm.report_text())
+        for rows, error in ((1 << 64, ValueError), (None, TypeError), ("16", TypeError), (1.5, TypeError)):
+            with self.subTest(rows=rows), self.assertRaisesRegex(error, "^rows: "):
+                hone.explain(description, rows)
+            with self.subTest(rows=rows), self.assertRaisesRegex(error, "^rows: "):
+                norm.workspace_bytes(rows)
         explained = hone.explain(description, 16)
         self.assertIn("rows=16", explained["problem"])
         self.assertIn(explained["problem"], hone.explain_text(description, 16))

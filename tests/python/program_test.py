@@ -135,6 +135,14 @@ class Arguments(Case):
         self.assertEqual(self.arguments_of("--help")[-2:], ["--", "--help"])
         self.assertIn("--fields=--help", self.arguments_of(op="rmsnorm", fields="--help"))
 
+    def test_what_makes_no_sense_is_named(self) -> None:
+        for name, value, error in (
+            ("budget", [], TypeError), ("budget", float("nan"), ValueError), ("budget", float("inf"), ValueError),
+            ("budget", 0, ValueError), ("tokens", 1.5, TypeError), ("fields", 3, TypeError),
+        ):  # fmt: skip
+            with self.subTest(name=name, value=value), self.assertRaisesRegex(error, f"^{name}: .*; allowed are"):
+                hone.tune(op="rmsnorm", **{name: value})
+
     def test_a_dtype_that_is_none(self) -> None:
         with self.assertRaisesRegex(ValueError, "^dtype: 'int3'; allowed are fp32"):
             hone.tune("gpt2", dtype="int3")

@@ -8,6 +8,7 @@ the program has imported it.
 from __future__ import annotations
 
 import math
+import operator
 import sys
 from typing import Any, Callable, Dict, NamedTuple, Optional, Protocol, Sequence, Tuple, Union
 
@@ -31,6 +32,8 @@ _FROM_TORCH = {f"torch.{theirs}": ours for ours, theirs in TORCH_DTYPES.items()}
 _FROM_TYPESTR = {
     "f4": "fp32", "f2": "fp16", "V2": "bf16", "i1": "int8", "u1": "uint8", "i4": "int32", "i8": "int64", "f8": "fp64",
 }  # fmt: skip
+
+_LARGEST = (1 << 63) - 1  # of sizes, strides and addresses
 
 # Kernels access at most so many bytes at once.
 ALIGNMENT = 16
@@ -130,24 +133,47 @@ def _from_torch(tensor: Any, name: str) -> ArrayView:
     )
 
 
-def _from_interface(value: Any, interface: Dict[str, Any], name: str) -> ArrayView:
+def _from_interface(value: Any, interface: Any, name: str) -> ArrayView:
+    if not isinstance(interface, dict):
+        raise TypeError(f"{name}: its __cuda_array_interface__ is a {type(interface).__name__}; allowed is a dict")
     if interface.get("mask") is not None:
         raise ValueError(f"{name}: it has a mask; allowed are arrays without one")
-    shape = tuple(interface["shape"])
-    typestr = interface["typestr"]
-    dtype = _FROM_TYPESTR.get(typestr[1:], typestr) if typestr[0] != ">" else typestr
-    pointer, read_only = interface["data"]
+    shape = _integers(interface.get("shape"), "shape", name, least=0)
+    typestr = interface.get("typestr")
+    if not isinstance(typestr, str):
+        raise TypeError(f"{name}: its typestr is {typestr!r}; allowed is a str such as '<f2'")
+    dtype = typestr if typestr.startswith(">") else _FROM_TYPESTR.get(typestr[1:], typestr)
+    data = interface.get("data")
+    if not isinstance(data, tuple) or len(data) != 2:
+        raise TypeError(f"{name}: its data is {data!r}; allowed is (address, read-only)")
+    pointer, read_only = data
+    strides = interface.get("strides")
+    if strides is not None:
+        strides = _integers(strides, "strides", name, least=-_LARGEST)
+        if len(strides) != len(shape):
+            raise ValueError(f"{name}: its strides are {strides} for shape {shape}; allowed are as many as dimensions")
     return ArrayView(
         name=name,
-        pointer=pointer or 0,
+        pointer=_integers((pointer or 0,), "address", name, least=0)[0],
         shape=shape,
-        strides=_elements(interface.get("strides"), shape, ITEM_BYTES.get(dtype, 1), name),
+        strides=_elements(strides, shape, ITEM_BYTES.get(dtype, 1), name),
         dtype=dtype,
         device=_interface_device(value),
         stream=interface.get("stream"),
         read_only=bool(read_only),
         owner=value,
     )
+
+
+def _integers(given: Any, what: str, name: str, least: int) -> Tuple[int, ...]:
+    """What an interface says in integers, as C takes them."""
+    try:
+        numbers = tuple(operator.index(number) for number in given)
+    except TypeError:
+        raise TypeError(f"{name}: its {what} is {given!r}; allowed are integers") from None
+    if any(not least <= number <= _LARGEST for number in numbers):
+        raise ValueError(f"{name}: its {what} is {given!r}; allowed are integers from {least} to {_LARGEST}")
+    return numbers
 
 
 def _elements(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import operator
 from typing import Any, Callable, ContextManager
 
 from . import arrays
@@ -12,23 +13,34 @@ def raw_stream(stream: Any) -> int:
     """The CUstream of what a caller gave as `stream=`.
 
     An int, an object of PyTorch (`cuda_stream`), CuPy (`ptr`), Numba (`handle`), or one with
-    `__cuda_stream__`. Raises TypeError.
+    `__cuda_stream__`. Raises TypeError, and ValueError for an int that is none.
     """
     if isinstance(stream, int):
-        return stream
+        return _handle(stream, "stream")
     if hasattr(stream, "__cuda_stream__"):
-        return int(stream.__cuda_stream__()[1])
+        return _handle(stream.__cuda_stream__()[1], "stream")
     for attribute in ("cuda_stream", "ptr", "handle"):
         found = getattr(stream, attribute, None)
         found = getattr(found, "value", found)  # a ctypes integer
         if isinstance(found, int):
-            return found
+            return _handle(found, "stream")
         if found is None and hasattr(stream, attribute):  # ctypes' null pointer
             return 0
     raise TypeError(
         f"stream: a {type(stream).__name__} is no stream; allowed are an int (CUstream) and objects with "
         f"__cuda_stream__, cuda_stream, ptr or handle"
     )
+
+
+def _handle(number: Any, name: str) -> int:
+    """A CUstream, as C takes it: ctypes would cut off what is longer."""
+    try:
+        handle = operator.index(number)
+    except TypeError:
+        raise TypeError(f"{name}: {number!r}; allowed is an int (CUstream)") from None
+    if not 0 <= handle < 1 << 64:
+        raise ValueError(f"{name}: {handle}; allowed are ints of 64 bits, from 0")
+    return handle
 
 
 def current_stream(array: Any, device: int) -> int:
@@ -38,7 +50,7 @@ def current_stream(array: Any, device: int) -> int:
     if not arrays.is_torch_tensor(array):
         named = arrays.stream_of(array)
         if named is not None:
-            return int(named)
+            return _handle(named, "the stream of __cuda_array_interface__")
     torch = arrays.torch()
     if torch is None or not torch.cuda.is_initialized():
         return 0

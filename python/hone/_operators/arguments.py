@@ -197,6 +197,14 @@ def check_count(value: Any, name: str, most: Optional[int] = None, why: str = ""
     return count
 
 
+def check_size(value: Any, name: str) -> int:
+    """A size of a call, as C takes it: ctypes would cut off what is longer. Raises TypeError and ValueError."""
+    most = (1 << 63) - 1
+    if value is None:
+        raise TypeError(f"{name}: None; allowed is an integer")
+    return check_count(value, name, most, "what fits 64 bits")
+
+
 def check_is_number(value: Any, name: str) -> None:
     """Raises TypeError for what is no number."""
     if not hasattr(value, "__float__"):

@@ -9,7 +9,7 @@ from typing import Any, Dict, Tuple
 from .. import descriptions
 from .._native import library
 from ..runtime import Runtime
-from .arguments import check_count, check_number, check_presence
+from .arguments import check_count, check_number, check_presence, check_size
 from .calls import AttentionCall, AttentionGiven
 from .heads import FLOATS, INDICES, Reader
 
@@ -51,7 +51,8 @@ class AttentionOperator(AttentionCall):
         if found is None:
             size = ctypes.c_size_t()
             workspace = library.function("hone_attention_workspace")
-            library.check(workspace(self._handle, *sizes, ctypes.byref(size)))
+            checked = [check_size(given, name) for given, name in zip(sizes, self.description.CALL_SIZES)]
+            library.check(workspace(self._handle, *checked, ctypes.byref(size)))
             if len(self._workspaces) >= _MOST_WORKSPACES:
                 self._workspaces.clear()
             found = self._workspaces[sizes] = size.value

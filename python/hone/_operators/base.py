@@ -18,7 +18,7 @@ from typing import Any, Callable, ClassVar, ContextManager, Dict, Tuple, Type
 from .._native import arrays, library, runtime_structs, streams, structs
 from ..errors import BadArgumentError
 from ..runtime import Runtime
-from .arguments import WORKSPACE_ALIGNMENT, Arguments
+from .arguments import WORKSPACE_ALIGNMENT, Arguments, check_size
 from .description import Description
 
 _MISALIGNED = 3  # HONE_MISALIGNED
@@ -98,7 +98,7 @@ class Operator:
 
     def workspace_bytes(self, rows: int) -> int:
         """Bytes of device memory, aligned to 256, that a call of up to `rows` rows needs; 0: none."""
-        return self.sizes[rows][1]
+        return self.sizes[check_size(rows, "rows")][1]
 
     def _report(self, text_format: int) -> str:
         report = library.function("hone_operator_report")

@@ -10,6 +10,13 @@ from hone._native import dlpack
 CODES = {name: code for code, name in dlpack._DTYPES.items()}
 
 
+class Interface:
+    """`__cuda_array_interface__` as it is given, whatever it says."""
+
+    def __init__(self, said: Any) -> None:
+        self.__cuda_array_interface__ = said
+
+
 class InterfaceArray:
     """`__cuda_array_interface__`, version 3."""
 
