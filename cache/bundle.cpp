@@ -62,8 +62,8 @@ class StructureGuard : public json::json_sax_t {
     bool number_float(double, const std::string&) override { return true; }
     bool string(std::string&) override { return true; }
     bool binary(json::binary_t&) override { return false; }
-    bool parse_error(std::size_t, const std::string&, const json::exception& error) override {
-        refuse(fmt::format("is truncated or damaged: {}", error.what()));
+    bool parse_error(std::size_t byte, const std::string&, const json::exception&) override {
+        refuse(fmt::format("is truncated or damaged: no JSON from byte {} on", byte));
     }
 
   private:

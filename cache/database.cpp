@@ -82,7 +82,8 @@ void back_up(const fs::path& file, std::int64_t version) {
     const std::string stem = fmt::format("{}.v{}-{:%Y%m%dT%H%M%S}", file.string(), version,
                                          fmt::gmtime(std::chrono::system_clock::now()));
     fs::path target = stem + ".backup";
-    for (int i = 2; fs::exists(target); ++i) target = fmt::format("{}-{}.backup", stem, i);
+    std::error_code ignored;  // what cannot be looked at cannot be made either
+    for (int i = 2; fs::exists(target, ignored); ++i) target = fmt::format("{}-{}.backup", stem, i);
     create_private_file(target);
     Connection::open(file, Access::read_write).copy_to(target);
 }

@@ -85,6 +85,14 @@ void require_ours(const fs::path& path, const struct stat& status, OpenMode mode
     }
 }
 
+/// Throws where that cannot be known: behind a folder that may not be entered, of a name that is too long.
+bool folder_exists(const fs::path& path) {
+    std::error_code error;
+    const fs::file_status status = fs::status(path, error);
+    if (!fs::status_known(status)) fail(error.value(), path, "look at it");
+    return fs::is_directory(status);
+}
+
 /// In a user namespace without all users, root and everybody else who is not mapped show as this user: a
 /// container whose folders are its host's. Nobody then knows whose they are.
 bool is_unknown_owner(uid_t owner) {
@@ -134,11 +142,12 @@ FileSystem file_system_of(const fs::path& directory) {
 }
 
 void create_private_directory(const fs::path& directory) {
-    if (directory.empty() || fs::is_directory(directory)) return;
+    if (directory.empty() || folder_exists(directory)) return;
     create_private_directory(directory.parent_path());
     if (::mkdir(directory.c_str(), 0700) != 0) {
-        if (errno == EEXIST && fs::is_directory(directory)) return;
-        fail(errno, directory, "create the directory");
+        const int error = errno;
+        if (error == EEXIST && folder_exists(directory)) return;
+        fail(error, directory, "create the directory");
     }
     if (::chmod(directory.c_str(), 0700) != 0) fail(errno, directory, "make the directory private");
 }

@@ -5,9 +5,18 @@
 #include <cerrno>
 #include <cmath>
 #include <cstdlib>
+#include <type_traits>
 
 namespace hone::cli {
 namespace {
+
+/// No range says what it is that it does not hold.
+template <class Number>
+std::string refusal_of_other_than(const std::string& text) {
+    Number value{};
+    if (CLI::detail::lexical_cast(text, value)) return "";
+    return "Value " + text + " is no " + (std::is_integral_v<Number> ? "whole number" : "number");
+}
 
 /// What the library would take for the largest number that there is.
 std::string refusal_of_long_number(const std::string& text) {
@@ -78,20 +87,24 @@ Argument Arguments::add_option(const std::string& names, std::vector<std::string
 }
 
 Argument Arguments::add_option(const std::string& names, int& value, const std::string& says) const {
-    return Argument(*app_->add_option(names, value, says));
+    return Argument(*app_->add_option(names, value, says)->check(refusal_of_other_than<std::int64_t>));
 }
 
 Argument Arguments::add_option(const std::string& names, std::int64_t& value, const std::string& says) const {
-    return Argument(*app_->add_option(names, value, says)->check(refusal_of_long_number));
+    return Argument(*app_->add_option(names, value, says)
+                         ->check(refusal_of_long_number)
+                         ->check(refusal_of_other_than<std::int64_t>));
 }
 
 Argument Arguments::add_option(const std::string& names, std::optional<std::int64_t>& value,
                                const std::string& says) const {
-    return Argument(*app_->add_option(names, value, says)->check(refusal_of_long_number));
+    return Argument(*app_->add_option(names, value, says)
+                         ->check(refusal_of_long_number)
+                         ->check(refusal_of_other_than<std::int64_t>));
 }
 
 Argument Arguments::add_option(const std::string& names, double& value, const std::string& says) const {
-    return Argument(*app_->add_option(names, value, says));
+    return Argument(*app_->add_option(names, value, says)->check(refusal_of_other_than<double>));
 }
 
 Argument Arguments::add_flag(const std::string& names, bool& value, const std::string& says) const {

@@ -8,6 +8,7 @@
 #include "cli/stored.h"
 #include "cli/targets.h"
 #include "cli/value_types.h"
+#include "runtime/system/short_text.h"
 #include "tuner/report/report_text.h"
 
 namespace hone::cli {
@@ -58,7 +59,7 @@ Outcome verify() {
                     .text = fmt::format("{} trials and {} images checked\n", report.trials_checked,
                                         report.images_checked)};
     for (const std::string& problem : report.problems)
-        outcome.text += "  " + tuner::escape_controls(problem) + "\n";
+        outcome.text += "  " + runtime::escape_controls(problem) + "\n";
     if (report.ok) return outcome;
     outcome.exit = ExitCode::cache_unusable;
     outcome.error = {"cache_damaged", fmt::format("{} problems found", report.problems.size()),

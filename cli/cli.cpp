@@ -80,7 +80,10 @@ Outcome describe_usage_error(const CLI::App& app, const CLI::ParseError& error,
         return usage_error("unknown_option", fmt::format("no option '{}'{}", name, did_you_mean(name, names)),
                            hint);
     }
-    return usage_error("usage", error.what(), hint);
+    const bool of_flag = dynamic_cast<const CLI::ConversionError*>(&error) != nullptr;  // numbers have checks
+    return usage_error(
+        "usage",
+        of_flag ? fmt::format("{}; a flag takes true, false or nothing", error.what()) : error.what(), hint);
 }
 
 std::string envelope(const std::string& command, const Outcome& outcome) {

@@ -1,4 +1,5 @@
 #include "cli/compare.h"
+#include "runtime/system/short_text.h"
 
 #include <fmt/format.h>
 
@@ -104,14 +105,14 @@ std::string differing(const Pair& pair, const tuner::Page& page) {
         table.add({side, tuner::format_us(winner.timing.median_us),
                    cache::describe_ties(race->ties.others.size(), race->ties.within), winner.candidate});
     }
-    return '\n' + tuner::wrapped(tuner::split_words(tuner::escape_controls(heading)), page, "    ", "") +
+    return '\n' + tuner::wrapped(tuner::split_words(runtime::escape_controls(heading)), page, "    ", "") +
            table.render(page, "  ");
 }
 
 std::string to_text(const Comparison& comparison, const std::string& file, const tuner::Page& page) {
     std::string text = fmt::format(
         "{} winners here and in {}: {} the same, {} tied, {} different; {} here alone, {} there alone\n",
-        comparison.pairs.size(), tuner::escape_controls(file), comparison.count(Verdict::same),
+        comparison.pairs.size(), runtime::escape_controls(file), comparison.count(Verdict::same),
         comparison.count(Verdict::tied), comparison.count(Verdict::different), comparison.here_alone,
         comparison.there_alone);
     for (const Verdict verdict : {Verdict::different, Verdict::tied}) {

@@ -15,6 +15,7 @@
 #include "runtime/cuda/driver.h"
 #include "runtime/nvml/nvml.h"
 #include "runtime/system/environment.h"
+#include "runtime/system/short_text.h"
 #include "tuner/data_files.h"
 #include "tuner/report/report_text.h"
 
@@ -172,7 +173,7 @@ constexpr std::string_view indent = "                            ";
 
 /// Control characters escaped; further lines stand below the first.
 std::string indented(const std::string& text) {
-    std::string lines = tuner::escape_controls(text, true);
+    std::string lines = runtime::escape_controls(text, true);
     for (std::size_t at = lines.find('\n'); at != std::string::npos; at = lines.find('\n', at + 1)) {
         lines.insert(at + 1, indent);
     }

@@ -13,6 +13,7 @@
 #include "runtime/compile/compiler.h"
 #include "runtime/dispatch/explain.h"
 #include "runtime/dispatch/report_json.h"
+#include "runtime/system/short_text.h"
 #include "tuner/measure/offline_measurer.h"
 #include "tuner/report/report.h"
 #include "tuner/report/report_text.h"
@@ -131,7 +132,7 @@ Outcome answer(const Problem& problem, const Options& options, const tuner::Devi
     outcome.data["template"] = template_facts(problem, explained.bucket.candidate);
     outcome.data["image"] = image_facts(problem, explained.bucket.candidate, device, cache);
     outcome.data["failures"] = failures_of(problem, device.gpu, cache);
-    outcome.text = tuner::escape_controls(to_string(explained) + facts_text(outcome.data), true);
+    outcome.text = runtime::escape_controls(to_string(explained) + facts_text(outcome.data), true);
     return outcome;
 }
 

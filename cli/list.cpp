@@ -12,6 +12,7 @@
 #include "cli/stored.h"
 #include "cli/value_types.h"
 #include "kernel_templates/text.h"
+#include "runtime/system/short_text.h"
 #include "tuner/report/report_text.h"
 
 namespace hone::cli {
@@ -104,7 +105,7 @@ std::string heading(const std::vector<Row>& rows, const Options& options, const 
     const std::string text =
         fmt::format("{} {}{}", key.family, key.static_fields,
                     common.empty() ? "" : fmt::format("  ({})", fmt::join(common, ", ")));
-    return tuner::wrapped(tuner::split_words(tuner::escape_controls(text)), page, "    ", "");
+    return tuner::wrapped(tuner::split_words(runtime::escape_controls(text)), page, "    ", "");
 }
 
 std::string table_of(const std::vector<Row>& rows, const Options& options, const tuner::Page& page) {
@@ -152,7 +153,7 @@ std::string text_of(std::vector<Row> rows, const Options& options, tuner::Page p
     }
     std::string text;
     for (const auto& [gpu, problems] : groups) {
-        text += tuner::fitted(tuner::escape_controls(gpu), page.columns) + "\n\n";
+        text += tuner::fitted(runtime::escape_controls(gpu), page.columns) + "\n\n";
         for (const auto& [_, group] : problems)
             text += heading(group, options, page) + table_of(group, options, page) + '\n';
     }

@@ -1,4 +1,5 @@
 #include "cli/progress.h"
+#include "runtime/system/short_text.h"
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
@@ -48,7 +49,7 @@ std::string remaining(milliseconds left) {
 
 /// "rmsnorm rows=16, best 2.129 us"
 std::string current(const tuner::Progress& progress) {
-    std::string text = tuner::escape_controls(progress.current);
+    std::string text = runtime::escape_controls(progress.current);
     if (progress.best_us > 0) text += fmt::format(", best {} us", tuner::format_us(progress.best_us));
     return text;
 }

@@ -10,6 +10,7 @@
 #include "cli/progress.h"
 #include "cli/targets.h"
 #include "cli/value_types.h"
+#include "runtime/system/short_text.h"
 #include "tuner/report/report_text.h"
 
 namespace hone::cli {
@@ -126,7 +127,7 @@ std::string notes_of(const QuantizeReport& report) {
         }
     }
     if (count == 0) return {};
-    return fmt::format("note: {}{}\n", tuner::escape_controls(first),
+    return fmt::format("note: {}{}\n", runtime::escape_controls(first),
                        count == 1 ? "" : fmt::format(" (and {} more such)", count - 1));
 }
 
@@ -138,7 +139,7 @@ std::string text_of(const QuantizeReport& report, const checkpoints::LayerSource
         table_of(report, page), report.layers.size(), source.kind(),
         described(report.layers.front().shape, source.layers().front().input_order),
         error_text(report.relative_error()), report.copied_tensors, notes_of(report),
-        tuner::escape_controls(options.output), tuner::format_bytes(report.bytes()),
+        runtime::escape_controls(options.output), tuner::format_bytes(report.bytes()),
         share(report.bytes(), report.source_bytes()), tuner::format_bytes(report.source_bytes()));
 }
 

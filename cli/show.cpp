@@ -12,6 +12,7 @@
 #include "cli/selection.h"
 #include "cli/stored.h"
 #include "cli/value_types.h"
+#include "runtime/system/short_text.h"
 #include "tuner/report/report_text.h"
 
 namespace hone::cli {
@@ -171,7 +172,7 @@ std::string title_of(const std::string& place, const cache::Ties& ties, const tu
     std::string title = place;
     if (!ties.others.empty())
         title += ": the winner is tied with " + cache::describe_ties(ties.others.size(), ties.within);
-    return tuner::fitted(tuner::escape_controls(title), page.columns);
+    return tuner::fitted(runtime::escape_controls(title), page.columns);
 }
 
 std::string text_of(const Groups& groups, const std::vector<StoredRace>& races, const Options& options,

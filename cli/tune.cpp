@@ -20,6 +20,7 @@
 #include "cli/stored.h"
 #include "cli/tune_runs.h"
 #include "kernel_templates/space.h"
+#include "runtime/system/short_text.h"
 #include "tuner/models/shards.h"
 #include "tuner/report/report.h"
 #include "tuner/report/report_text.h"
@@ -104,7 +105,7 @@ Outcome dry_run(const Share& share, const TuneCommandOptions& options, const Con
         table.add({to_string(problem), std::to_string(candidates), safe_text});
     }
     outcome.text = fmt::format("{} on {}: {}; nothing is tuned (--dry-run)\n\n{}{}",
-                               tuner::escape_controls(share.name), device, share.counted,
+                               runtime::escape_controls(share.name), device, share.counted,
                                captured_text(workload, console.page), table.render(console.page, "  "));
     return outcome;
 }
@@ -232,12 +233,12 @@ std::string head_of(const Share& share, const std::vector<TuneRun>& runs, const 
                             run.result.problems.size(), run.result.compiles, run.result.measurements,
                             tuner::format_duration(run.result.elapsed));
     }
-    text = tuner::escape_controls(text, true);
+    text = runtime::escape_controls(text, true);
     text += to_text(tuner::summarize(results, share.workload.problems.size()), console.page);
-    text += fmt::format("cache: {}\n", tuner::escape_controls(cache::layer_paths().user.string()));
+    text += fmt::format("cache: {}\n", runtime::escape_controls(cache::layer_paths().user.string()));
     std::string_view lead = "next: ";
     for (const std::string& command : next_commands(runs, share.workload, options, console)) {
-        text += fmt::format("{}{}\n", lead, tuner::escape_controls(command));
+        text += fmt::format("{}{}\n", lead, runtime::escape_controls(command));
         lead = "      ";
     }
     return text;
@@ -258,7 +259,7 @@ Outcome describe(const Share& share, const std::vector<TuneRun>& runs, const Tun
         Json json{{"gpu", tuner::as_json(run.device.gpu)}, {"source", run.source}};
         json.update(tuner::as_json(run.result, run.device.traits));
         outcome.data["runs"].push_back(std::move(json));
-        outcome.text += fmt::format("\n{}\n\n{}{}", tuner::escape_controls(title_of(run)),
+        outcome.text += fmt::format("\n{}\n\n{}{}", runtime::escape_controls(title_of(run)),
                                     tables(run.result, run.device.traits, console.page),
                                     covers_text(run.result.covers, console.page));
     }

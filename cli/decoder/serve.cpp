@@ -37,7 +37,8 @@ struct Options {
 /// The folder's last name: "models/llama/" is "llama".
 std::string name_of(const Options& options) {
     if (!options.name.empty()) return options.name;
-    const auto path = std::filesystem::absolute(options.model).lexically_normal();
+    std::error_code unknown;  // of a working folder that is gone
+    const auto path = std::filesystem::absolute(options.model, unknown).lexically_normal();
     const std::string last = (path.has_filename() ? path : path.parent_path()).filename().string();
     return last.empty() ? "model" : last;
 }

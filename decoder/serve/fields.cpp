@@ -6,6 +6,7 @@
 
 #include "decoder/serve/api_error.h"
 #include "decoder/text/utf8.h"
+#include "runtime/system/strict_json.h"
 
 namespace hone::decoder {
 namespace {
@@ -28,7 +29,8 @@ json read_object(std::string_view body) {
         throw ApiError(400, fmt::format("the body is {}; allowed: a JSON object", shown(object)));
     } catch (const json::exception& error) {
         constexpr std::size_t most = 240;  // it repeats what it could not read
-        throw ApiError(400, fmt::format("the body is no JSON: {}", shortened(error.what(), most)));
+        throw ApiError(400,
+                       fmt::format("the body is no JSON: {}", shortened(runtime::json_reason(error), most)));
     }
 }
 

@@ -61,12 +61,14 @@ LiveCaptures& live_captures() {
 std::shared_ptr<Capture> Capture::begin(const std::filesystem::path& file, std::string gpu,
                                         WarningSink warn) {
     try {
-        const std::filesystem::path whole = std::filesystem::absolute(file);
+        std::error_code error;
+        const std::filesystem::path whole = std::filesystem::absolute(file, error);
+        if (error) throw_write_error(file, "cannot be written", error.value());  // a folder that is gone
         add_to_capture(whole,
                        {});  // now, while somebody looks: a file of another kind, a folder that is not there
         return std::make_shared<Capture>(whole, std::move(gpu), std::move(warn));
-    } catch (const std::exception& error) {
-        warn(fmt::format("calls are not captured: {}", error.what()));
+    } catch (const std::exception& why) {
+        warn(fmt::format("calls are not captured: {}", why.what()));
         return nullptr;
     }
 }

@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "runtime/system/short_text.h"
+
 namespace hone::runtime {
 namespace {
 
@@ -52,7 +54,10 @@ void load_compiler(ImageOptions& images) {
 
 WarningSink warning_sink(const RuntimeOptions& options) {
     if (options.on_warning) return [sink = options.on_warning](const std::string& text) { sink(text); };
-    return [](const std::string& text) { std::fprintf(stderr, "hone: warning: %s\n", text.c_str()); };
+    return [](const std::string& text) {
+        const std::string shown = escape_controls(with_short_words(text), true);
+        std::fprintf(stderr, "hone: warning: %s\n", shown.c_str());
+    };
 }
 
 Snapshot take_snapshot(const DeviceSession& session, const RuntimeOptions& options, const WarningSink& warn) {

@@ -1,9 +1,19 @@
 #include "runtime/system/shared_library.h"
 
 #include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
 #include <link.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "runtime/system/file_descriptor.h"
 
 namespace hone::runtime {
 namespace {
@@ -11,6 +21,38 @@ namespace {
 // A name with a slash that is not absolute would be looked up in the working directory: anyone's code.
 bool is_relative_path(const std::string& candidate) {
     return candidate.empty() || (candidate.front() != '/' && candidate.find('/') != std::string::npos);
+}
+
+/// Where the file would have to end for all that the loader maps of it; 0 for what is no library of this
+/// machine, of which the loader says so itself.
+std::uint64_t end_of_segments(int fd) {
+    ElfW(Ehdr) header{};
+    if (::pread(fd, &header, sizeof header, 0) != sizeof header) return 0;
+    if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phentsize != sizeof(ElfW(Phdr)))
+        return 0;
+    std::uint64_t end = 0;
+    for (unsigned i = 0; i < header.e_phnum; ++i) {
+        ElfW(Phdr) segment{};
+        const auto at = static_cast<off_t>(header.e_phoff + i * sizeof segment);
+        if (::pread(fd, &segment, sizeof segment, at) != sizeof segment) return end;
+        if (segment.p_type == PT_LOAD)
+            end = std::max<std::uint64_t>(end, segment.p_offset + segment.p_filesz);
+    }
+    return end;
+}
+
+/// Why a file is not given to the loader, which would wait for a pipe's writer without end, and end the
+/// process by SIGBUS where a file was cut off; "" for what is not there, and for
+/// a name that the loader looks for.
+std::string refusal_of_file(const std::string& path) {
+    struct stat status {};
+    if (path.front() != '/' || ::stat(path.c_str(), &status) != 0) return {};
+    if (!S_ISREG(status.st_mode)) return "is no regular file";
+    const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    const std::uint64_t end = fd ? end_of_segments(fd.get()) : 0;
+    const auto bytes = static_cast<std::uint64_t>(status.st_size);
+    if (end <= bytes) return {};
+    return fmt::format("is cut off: it has {} of at least {} bytes", bytes, end);
 }
 
 // dlerror() repeats the file's name, which stands before it already.
@@ -40,6 +82,10 @@ SharedLibrary SharedLibrary::open_first(const std::string& what, std::span<const
         if (is_relative_path(candidate)) {
             tried += fmt::format("\n  {}: refused, only an absolute path or a library name may be given",
                                  candidate);
+            continue;
+        }
+        if (const std::string refusal = refusal_of_file(candidate); !refusal.empty()) {
+            tried += fmt::format("\n  {}: {}", candidate, refusal);
             continue;
         }
         // NODELETE: drivers and compilers keep threads and exit handlers, unmapping their code crashes the

@@ -53,6 +53,12 @@ std::size_t end_of_value(std::string_view text, std::size_t first, char before) 
     return end;
 }
 
+bool is_control(std::string_view character) {
+    const auto first = static_cast<unsigned char>(character[0]);
+    if (character.size() == 1) return first < 0x20 || first == 0x7F;
+    return character.size() == 2 && first == 0xC2 && static_cast<unsigned char>(character[1]) < 0xA0;
+}
+
 std::string without_middle(const std::string& message) {
     if (message.size() <= max_message_bytes) return message;
     constexpr std::size_t kept = max_message_bytes / 2 - 64;
@@ -73,6 +79,23 @@ std::string with_short_words(std::string_view message) {
         at = next;
     }
     return without_middle(text);
+}
+
+std::string escape_controls(std::string_view text, bool keep_newlines) {
+    std::string out;
+    out.reserve(text.size());
+    while (!text.empty()) {
+        const std::size_t length = utf8_length(text);
+        const std::string_view character = text.substr(0, std::max<std::size_t>(length, 1));
+        const bool kept_newline = keep_newlines && character == "\n";
+        if (length > 0 && (kept_newline || !is_control(character))) {
+            out += character;
+        } else {
+            for (const char c : character) out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+        }
+        text.remove_prefix(character.size());
+    }
+    return out;
 }
 
 }  // namespace hone::runtime

@@ -17,4 +17,8 @@ inline constexpr std::size_t max_message_bytes = 16384;
 /// no UTF-8 sequence.
 [[nodiscard]] std::string with_short_words(std::string_view message);
 
+/// Control characters (C0 without line feed where `keep_newlines`, DEL, C1) and bytes that are no UTF-8 as
+/// \xNN: a string from a file or a driver cannot steer the terminal.
+[[nodiscard]] std::string escape_controls(std::string_view text, bool keep_newlines = false);
+
 }  // namespace hone::runtime

@@ -72,12 +72,18 @@ nlohmann::json parse_json_object(const std::string& text, const std::string& fil
         root = nlohmann::json::parse(text, nullptr, true, true);
     } catch (const nlohmann::json::parse_error& error) {
         const int line = line_at(text, std::min(text.size(), error.byte == 0 ? 0 : error.byte - 1));
-        throw InputError(fmt::format("{}:{}: not valid JSON: {}", file_name, line, error.what()));
+        throw InputError(fmt::format("{}:{}: not valid JSON: {}", file_name, line, json_reason(error)));
     } catch (const nlohmann::json::exception& error) {  // a number beyond double's range
-        throw InputError(fmt::format("{}: not valid JSON: {}", file_name, error.what()));
+        throw InputError(fmt::format("{}: not valid JSON: {}", file_name, json_reason(error)));
     }
     if (!root.is_object()) throw InputError(fmt::format("{}: the top level is not an object", file_name));
     return root;
+}
+
+std::string json_reason(const nlohmann::json::exception& error) {
+    const std::string reason = error.what();
+    const std::size_t end = reason.starts_with('[') ? reason.find("] ") : std::string::npos;
+    return end == std::string::npos ? reason : reason.substr(end + 2);
 }
 
 bool is_text(const nlohmann::json& value, std::string_view text) noexcept {

@@ -13,6 +13,9 @@ namespace hone::runtime {
 /// the top.
 [[nodiscard]] nlohmann::json parse_json_object(const std::string& text, const std::string& file_name);
 
+/// What the parser has to say, without its name and number of the error: "[json.exception.parse_error.101] ".
+[[nodiscard]] std::string json_reason(const nlohmann::json::exception& error);
+
 /// Whether a value is this text. nlohmann's own comparison with a literal makes a copy where it must not
 /// throw, and ends the process where memory ends.
 [[nodiscard]] bool is_text(const nlohmann::json& value, std::string_view text) noexcept;

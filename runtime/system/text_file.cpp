@@ -24,11 +24,18 @@ void append_piece(std::ifstream& stream, std::size_t bytes, std::string& text) {
 
 }  // namespace
 
-std::string read_text_file(const fs::path& file, std::size_t max_bytes) {
+void require_regular_file(const fs::path& file) {
     std::error_code error;
     const fs::file_status status = fs::status(file, error);
-    if (!fs::exists(status)) throw InputError(fmt::format("{}: no such file", file.string()));
+    if (status.type() == fs::file_type::not_found)
+        throw InputError(fmt::format("{}: no such file", file.string()));
+    if (!fs::status_known(status))
+        throw InputError(fmt::format("{}: cannot be read: {}", file.string(), error.message()));
     if (!fs::is_regular_file(status)) throw InputError(fmt::format("{}: not a regular file", file.string()));
+}
+
+std::string read_text_file(const fs::path& file, std::size_t max_bytes) {
+    require_regular_file(file);
     std::ifstream stream(file, std::ios::binary);
     if (!stream) throw InputError(fmt::format("{}: cannot be read", file.string()));
     std::string text;

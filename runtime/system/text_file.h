@@ -7,6 +7,10 @@
 
 namespace hone::runtime {
 
+/// Throws InputError when the file is missing, cannot be looked at, or is no regular file: nothing that never
+/// ends or never answers.
+void require_regular_file(const std::filesystem::path& file);
+
 /// Throws InputError when the file is missing, is no regular file, cannot be read, or is longer than
 /// `max_bytes`.
 [[nodiscard]] std::string read_text_file(const std::filesystem::path& file, std::size_t max_bytes);

@@ -18,9 +18,12 @@ std::string text_of(const std::filesystem::path& file, std::string_view doing, i
 
 WriteError::WriteError(const std::filesystem::path& file, std::string_view doing, int error_number)
     : std::runtime_error(text_of(file, doing, error_number)),
-      disk_full_(error_number == ENOSPC || error_number == EDQUOT) {}
+      disk_full_(error_number == ENOSPC || error_number == EDQUOT),
+      too_large_(error_number == EFBIG) {}
 
 std::string WriteError::hint() const {
+    if (too_large_)
+        return "allow larger files (ulimit -f), or write to another file system; nothing was left behind";
     return disk_full_ ? "free space, or write to another file system; nothing was left behind"
                       : "write to a folder where this user may make files; nothing was left behind";
 }

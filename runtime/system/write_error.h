@@ -22,6 +22,7 @@ class WriteError : public std::runtime_error {
 
   private:
     bool disk_full_;
+    bool too_large_;  // the process's limit of a file, or the file system's
 };
 
 /// Throws InputError for a name that cannot be (a folder that is not there, too long), else WriteError.

@@ -45,6 +45,14 @@ TEST_CASE("files and directories are private whatever the umask") {
     }
 }
 
+TEST_CASE("a name that is too long is refused before any of its folders is made") {
+    const TemporaryDirectory directory;
+    std::filesystem::path deep = directory.path();
+    for (int i = 0; i < 2100; ++i) deep /= "d";
+    CHECK_THROWS_WITH_AS(create_private_directory(deep), doctest::Contains("File name too long"), CacheError);
+    CHECK(std::filesystem::is_empty(directory.path()));
+}
+
 TEST_CASE("creating a private file leaves an existing one as it is") {
     const TemporaryDirectory directory;
     write_file(directory / "file", "content");

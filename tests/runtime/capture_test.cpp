@@ -263,6 +263,39 @@ TEST_CASE("a forked child writes nothing of its parent's, and ends") {
     CHECK(calls_in(scratch.path("calls")) == std::map<std::string, std::uint64_t>{{norm_of(4), 1}});
 }
 
+TEST_CASE("a warning on stderr is of one line, short, and steers no terminal, whatever it names") {
+    const test::FakeMachine machine;
+    const Scratch scratch;
+    const std::string evil = "no folder/\x1b[31m\x07" + std::string(100'000, 'x');
+    CHECK(in_child([&] {
+              const int file = ::open(scratch.path("stderr").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+              ::dup2(file, STDERR_FILENO);
+              const Runtime runtime({.use_cache = false, .capture_file = scratch.path(evil)});
+          }) == 0);
+    const std::string printed = read_text_file(scratch.path("stderr"), longest);
+    CHECK(printed.starts_with("hone: warning: calls are not captured: "));
+    CHECK(printed.size() < 1000);
+    CHECK(printed.find('\x1b') == std::string::npos);
+    CHECK(printed.find('\x07') == std::string::npos);
+    CHECK(printed.find('\n') == printed.size() - 1);
+}
+
+TEST_CASE("a name in a working folder that is gone costs a warning in words of ours") {
+    const test::FakeMachine machine;
+    const Scratch scratch;
+    CHECK(in_child([&] {
+              fs::create_directory(scratch.path("gone"));
+              fs::current_path(scratch.path("gone"));
+              fs::remove(scratch.path("gone"));
+              std::string warning;
+              const Runtime runtime({.use_cache = false,
+                                     .capture_file = "calls",
+                                     .on_warning = [&](std::string_view text) { warning = text; }});
+              const std::string expected = "calls are not captured: calls: cannot be written: No such file";
+              if (!warning.starts_with(expected)) throw std::runtime_error(warning);
+          }) == 0);
+}
+
 TEST_CASE("a file that cannot be a capture costs a warning and nothing else") {
     const test::FakeMachine machine;
     const Scratch scratch;

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+using hone::runtime::escape_controls;
 using hone::runtime::with_short_words;
 
 TEST_CASE("a message whose values are short stays as it is, however long it is in all") {
@@ -44,4 +45,15 @@ TEST_CASE("no message is longer than its limit, and no sequence of UTF-8 is cut"
         CHECK((text.find("...") - shift) % 4 == 0);
         CHECK((text.find(" (") - text.find("...") - 3) % 4 == 0);
     }
+}
+
+TEST_CASE("control characters and bytes that are no UTF-8 are escaped, text is not") {
+    CHECK(escape_controls("plain, caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80") ==
+          "plain, caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80");
+    CHECK(escape_controls("\x1b[2J\x07\r\n\t\x7f") == "\\x1b[2J\\x07\\x0d\\x0a\\x09\\x7f");
+    CHECK(escape_controls("a\nb", true) == "a\nb");
+    CHECK(escape_controls("\xc2\x9b") == "\\xc2\\x9b");           // C1: a one-byte CSI
+    CHECK(escape_controls("\xc0\xaf") == "\\xc0\\xaf");           // overlong
+    CHECK(escape_controls("\xed\xa0\x80") == "\\xed\\xa0\\x80");  // surrogate
+    CHECK(escape_controls("\xe2\x82") == "\\xe2\\x82");           // cut off
 }

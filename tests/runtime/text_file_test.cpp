@@ -41,6 +41,9 @@ TEST_CASE("only regular files are read: nothing that never ends or never answers
     const hone::test::Scratch folder;
     CHECK(refusal_of(folder.path("none")) == folder.path("none: no such file").string());
     CHECK(refusal_of(folder.path("")) == folder.path("").string() + ": not a regular file");
+    std::filesystem::create_symlink("loop", folder.path("loop"));
+    const std::string loop = folder.path("loop").string();
+    CHECK(refusal_of(loop) == loop + ": cannot be read: Too many levels of symbolic links");
     CHECK(refusal_of("/dev/zero") == "/dev/zero: not a regular file");
     const auto pipe = folder.path("pipe");
     REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);

@@ -25,6 +25,7 @@ TEST_CASE("a full disk is told apart from missing rights, and each has its hint"
     CHECK(full.disk_full());
     CHECK(WriteError("f", "cannot be written", EDQUOT).disk_full());
     CHECK_FALSE(denied.disk_full());
+    CHECK(WriteError("f", "cannot be written", EFBIG).hint().starts_with("allow larger files (ulimit -f)"));
     CHECK(full.hint().starts_with("free space"));
     CHECK(denied.hint().starts_with("write to a folder where this user may make files"));
 }

@@ -131,9 +131,10 @@ TEST_CASE("a recording that is damaged, empty, of another schema or missing is r
 }
 
 TEST_CASE("a recording that never ends, or is longer than any, is not read") {
-    CHECK_THROWS_WITH_AS((void)read_recording("/dev/zero"), "/dev/zero: not a regular file", ConfigError);
+    CHECK_THROWS_WITH_AS((void)read_recording("/dev/zero"), "/dev/zero: not a regular file",
+                         runtime::InputError);
     MadeUpMeasurer measurer;
-    CHECK_THROWS_AS(RecordingMeasurer(measurer, "/dev/zero"), ConfigError);
+    CHECK_THROWS_AS(RecordingMeasurer(measurer, "/dev/zero"), runtime::InputError);
     const Scratch scratch;
     const auto file = scratch.path("long.jsonl");
     std::ofstream(file) << "{}";

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <fstream>
 
+#include "runtime/system/text_file.h"
 #include "tuner/errors.h"
 #include "tuner/measure/wire.h"
 
@@ -92,10 +93,8 @@ constexpr std::uintmax_t max_recording_bytes = std::uintmax_t{1} << 30;
 
 /// What is no file of a bearable size is not read at all: a device never ends.
 void check_recording_file(const std::filesystem::path& file) {
+    runtime::require_regular_file(file);
     std::error_code error;
-    const std::filesystem::file_status status = std::filesystem::status(file, error);
-    if (!std::filesystem::exists(status)) throw ConfigError(file.string() + ": no such file");
-    if (!std::filesystem::is_regular_file(status)) throw ConfigError(file.string() + ": not a regular file");
     const std::uintmax_t bytes = std::filesystem::file_size(file, error);
     if (!error && bytes > max_recording_bytes)
         throw ConfigError(
@@ -104,9 +103,10 @@ void check_recording_file(const std::filesystem::path& file) {
 
 /// The file of a recording that this device's sweeps may be added to.
 const std::filesystem::path& checked_for(const DeviceInfo& device, const std::filesystem::path& file) {
-    if (!std::filesystem::exists(file)) return file;
+    std::error_code ignored;  // what cannot be looked at cannot be written either, which says why
+    if (!std::filesystem::exists(file, ignored)) return file;
     check_recording_file(file);
-    if (std::filesystem::file_size(file) != 0 && !same_device(read_recording(file).device, device))
+    if (std::filesystem::file_size(file, ignored) != 0 && !same_device(read_recording(file).device, device))
         throw ConfigError(file.string() + ": holds the sweep of another GPU");
     return file;
 }

@@ -7,6 +7,7 @@
 
 #include "kernel_templates/dtype.h"
 #include "models/architecture.h"
+#include "runtime/system/short_text.h"
 #include "tuner/models/workload.h"
 #include "tuner/report/report_text.h"
 
@@ -161,7 +162,7 @@ std::string model_text(const Model& model, const std::vector<ModelOperator>& ope
         model.architecture.empty() ? "" : fmt::format(" (model_type {})", model.architecture);
     const std::string title =
         fmt::format("{}{}, {}, {}: {}", says(model), type, model.encoder ? "encoder" : "decoder",
-                    name(model.dtype), escape_controls(model.name));
+                    name(model.dtype), runtime::escape_controls(model.name));
     return fmt::format("{}\n{}\n{}\n{}\n{}", fitted(title, page.columns), lines_of(facts(model), ",", page),
                        layers_table(model, page), operators_table(operators, page),
                        missing_line(operators, page));

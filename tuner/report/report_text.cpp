@@ -8,15 +8,10 @@
 #include <ctime>
 
 #include "kernel_templates/text.h"
+#include "runtime/system/short_text.h"
 
 namespace hone::tuner {
 namespace {
-
-bool is_control(std::string_view character) {
-    const auto first = static_cast<unsigned char>(character[0]);
-    if (character.size() == 1) return first < 0x20 || first == 0x7F;
-    return character.size() == 2 && first == 0xC2 && static_cast<unsigned char>(character[1]) < 0xA0;
-}
 
 /// Code points: what a cell takes on a terminal, wide characters aside.
 std::size_t width(std::string_view text) {
@@ -72,23 +67,6 @@ std::string wrapped(std::span<const std::string> words, const Page& page, std::s
     return text + fitted(line, page.columns) + '\n';
 }
 
-std::string escape_controls(std::string_view text, bool keep_newlines) {
-    std::string out;
-    out.reserve(text.size());
-    while (!text.empty()) {
-        const std::size_t length = utf8_length(text);
-        const std::string_view character = text.substr(0, std::max<std::size_t>(length, 1));
-        const bool kept_newline = keep_newlines && character == "\n";
-        if (length > 0 && (kept_newline || !is_control(character))) {
-            out += character;
-        } else {
-            for (const char c : character) out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-        }
-        text.remove_prefix(character.size());
-    }
-    return out;
-}
-
 std::string format_us(double us) {
     if (!(us > 0)) return "-";
     if (us < 10) return fmt::format("{:.3f}", us);
@@ -124,7 +102,7 @@ std::string format_time(std::int64_t unix_ms) {
 
 void Table::add(std::vector<std::string> cells) {
     cells.resize(columns_.size());
-    for (std::string& cell : cells) cell = escape_controls(cell);
+    for (std::string& cell : cells) cell = runtime::escape_controls(cell);
     rows_.push_back(std::move(cells));
 }
 

@@ -1,5 +1,4 @@
-// Pieces of text for people: safe quoting of what came from outside, numbers with units, and aligned tables.
-// No output happens here.
+// Pieces of text for people: numbers with units, and aligned tables. No output happens here.
 #pragma once
 
 #include <chrono>
@@ -11,10 +10,6 @@
 #include <vector>
 
 namespace hone::tuner {
-
-/// Control characters (C0 without line feed where `keep_newlines`, DEL, C1) and bytes that are no UTF-8 as
-/// \xNN: a string from a file or a driver cannot steer the terminal.
-[[nodiscard]] std::string escape_controls(std::string_view text, bool keep_newlines = false);
 
 [[nodiscard]] std::string format_us(double us);              ///< "1.502", "23.40", "812.5"
 [[nodiscard]] std::string format_share(double share);        ///< 0.123: "12 %", 0.0123: "1.2 %"

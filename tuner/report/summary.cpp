@@ -1,4 +1,5 @@
 #include "tuner/report/summary.h"
+#include "runtime/system/short_text.h"
 
 #include <fmt/format.h>
 
@@ -48,8 +49,7 @@ std::string counts(const Summary& summary) {
 
 std::string speed(const Summary& summary) {
     std::string kept = fmt::format("{} keep the default", summary.kept_default);
-    if (summary.tied > 0)
-        kept += fmt::format("; {} tied with others", summary.tied);
+    if (summary.tied > 0) kept += fmt::format("; {} tied with others", summary.tied);
     if (!summary.speedup) return kept;
     return fmt::format("{:.2f}x as fast as the default in the geometric mean of {}; {}", *summary.speedup,
                        summary.compared, kept);
@@ -85,7 +85,8 @@ std::string to_text(const Summary& summary, const Page& page) {
         lines.push_back((lines.size() == 2 ? "most gained: " : "             ") + of_problem(*result));
     if (summary.slowest != nullptr) lines.push_back("slowest:     " + of_problem(*summary.slowest));
     std::string text;
-    for (const std::string& line : lines) text += fitted("  " + escape_controls(line), page.columns) + '\n';
+    for (const std::string& line : lines)
+        text += fitted("  " + runtime::escape_controls(line), page.columns) + '\n';
     return text;
 }
 
