@@ -65,8 +65,7 @@ __device__ inline void run(const Tensors& tensors, const Maps& maps, Memory memo
 
 }  // namespace hone::quantized_linear::ring_w8
 
-extern "C" __global__ void __launch_bounds__(hone::quantized_linear::ring_w8::geometry.threads(),
-                                             Tuned::blocks_per_sm)
+extern "C" __global__ void __launch_bounds__(hone::quantized_linear::ring_w8::geometry.threads(), 1)
     quantized_linear_ring_w8(HONE_PARAMETERS(quantized_linear_ring_w8)) {
     extern __shared__ unsigned char memory[];
     const unsigned int skipped = -hone::shared_address(memory) & 1023u;

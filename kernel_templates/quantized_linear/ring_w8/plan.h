@@ -12,7 +12,6 @@ struct RingW8Config {
     std::int64_t consumers = 2;
     std::int64_t stage_columns = 128;
     std::int64_t stages = 8;
-    std::int64_t blocks_per_sm = 1;
     std::int64_t x_place = 0;
     std::int64_t programmatic = 0;
 };

@@ -17,8 +17,6 @@ constexpr auto tunables = tunables_of({
     tunable<&RingW8Config::consumers>("warpgroups that take the stages in turns", {1, 2, 4}),
     tunable<&RingW8Config::stage_columns>("columns of a stage", {128, 256, 512}),
     tunable<&RingW8Config::stages>("in shared memory", {4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32}),
-    tunable<&RingW8Config::blocks_per_sm>("that a multiprocessor has room for; it takes one of a call",
-                                          {1, 2}),
     tunable<&RingW8Config::x_place>(
         "0: blocks make codes of x, which stay in shared memory; 1: they come from memory and stay; 2: they "
         "pass through the ring",
@@ -35,18 +33,15 @@ bool suits(const QuantizedProblem& p) {
     return !p.is_packed() && p.tokens <= most_tokens && p.in % 16 == 0 && p.out % 16 == 0 && p.in < 131072;
 }
 
-/// Shared memory that a block may have.
-std::int64_t shared_share(const RingW8Config& c, const DeviceTraits& t) {
-    return std::min<std::int64_t>(t.max_shared_bytes_per_block,
-                                  t.shared_bytes_per_sm / c.blocks_per_sm - 1024);
-}
-/// Registers of a thread: sums, those of a stage, scales of blocks, and the rest.
+/// Registers of a thread: sums, those of a stage, scales of blocks, and the rest; or numbers of x whose codes
+/// it makes, of many tokens more than it keeps.
 std::int64_t registers(const QuantizedProblem& p, const RingW8Config& c) {
     const RingW8Geometry g = geometry(p, c);
     const int sums = g.row_blocks() * g.n() / 2;
     const int parts = p.format == QuantFormat::w8a8 ? 0 : p.has_blocks() ? g.stage_panels() * sums : sums;
     const int scales = p.has_blocks() ? 2 * g.row_blocks() * (g.stage_panels() + 2) : 0;
-    return sums + parts + scales + 48;
+    const int makes = c.x_place == x_made && c.tokens >= 8 && !p.has_blocks() ? 4 * 16 + 72 : 0;
+    return std::max(sums + parts + scales + 48, makes);
 }
 
 constexpr Constraint constraints[] = {
@@ -78,18 +73,18 @@ constexpr Constraint constraints[] = {
          }),
     rule("sums and scales must fit a thread's registers",
          [](const QuantizedProblem& p, const RingW8Config& c) {
-             const std::int64_t share = 65536 / (geometry(p, c).threads() * c.blocks_per_sm) / 8 * 8;
+             const std::int64_t share = 65536 / geometry(p, c).threads() / 8 * 8;
              return registers(p, c) <= std::min<std::int64_t>(share, 224);
          }),
-    rule("the ring, x and sums must fit shared memory, as often as blocks are resident",
+    rule("the ring, x and sums must fit shared memory",
          [](const QuantizedProblem& p, const RingW8Config& c, const DeviceTraits& t) {
-             return geometry(p, c).shared_bytes() <= shared_share(c, t);
+             return geometry(p, c).shared_bytes() <= t.max_shared_bytes_per_block;
          }),
     rule("the ring takes three quarters of the room that it has, or all steps at least",
          [](const QuantizedProblem& p, const RingW8Config& c, const DeviceTraits& t) {
              const RingW8Geometry g = geometry(p, c);
              const std::int64_t ring = static_cast<std::int64_t>(g.stages) * g.stage_bytes();
-             const std::int64_t room = shared_share(c, t) - (g.shared_bytes() - ring);
+             const std::int64_t room = t.max_shared_bytes_per_block - (g.shared_bytes() - ring);
              const bool holds_all = g.stages >= g.steps() * rounds(p, c, t);
              if (holds_all) return g.stages < 2 * g.steps() * rounds(p, c, t) || g.stages == 4;
              return 4 * ring >= 3 * room || c.stages == 32;
@@ -110,21 +105,21 @@ double predict(const QuantizedProblem& p, const RingW8Config& c, const DeviceTra
     const double latency_us = share * p.weight_bytes() / std::min(ring_bytes, 96e3);
     const double steps = static_cast<double>(rounds(p, c, traits)) * g.steps();
     const double products = 4.0 * g.stage_panels() * g.row_blocks();
-    const double cycles = std::max(20.0 * products, (250.0 + 20.0 * products) / g.consumers);
+    const double scale_cycles = p.has_blocks() ? 200.0 * g.stage_panels() : 0.0;
+    const double cycles = std::max(20.0 * products, (250.0 + 20.0 * products + scale_cycles) / g.consumers);
     const double product_us = steps * cycles / busy_cycles_per_us(traits);
     double sum = 0;
     for (const double us : {std::max(memory_us, busiest_us), latency_us, product_us}) sum += std::pow(us, 4);
 
-    // Every block reads x, partly while the ring fills. What does not stay in registers is read twice. A
-    // launch in front is partly hidden behind the first weights.
-    const double count = static_cast<double>(blocks(p, c, traits));
-    const double numbers = static_cast<double>(p.tokens) * static_cast<double>(p.in);
+    // Every block reads x that stays, behind the weights that fill its ring. The launch in front is partly
+    // hidden behind those.
+    const double more_numbers = static_cast<double>((p.tokens - 1) * p.in);
     double x_us = 0.3;
-    if (c.x_place == x_made) x_us += numbers * (p.tokens > 2 && !p.has_blocks() ? 4.0 : 2.0) / 260e3;
-    if (c.x_place == x_copied) x_us += numbers / 150e3;
-    if (c.x_place == x_streams) x_us += 0.3 + steps * g.stage_columns * g.n() * count / 40e6;
-    const double made_us = c.x_place == x_made ? 0.0 : 0.6 * quantize_us(p, traits);
-    const double launch_us = c.programmatic == 0 ? 2.4 : 1.0;
+    if (c.x_place == x_made) x_us += static_cast<double>(p.in) / 60e3 + more_numbers / 10e3;
+    if (c.x_place == x_copied) x_us += static_cast<double>(p.in) / 150e3 + more_numbers / 22e3;
+    if (c.x_place == x_streams) x_us += 0.1 + 0.05 * g.n() / 8;
+    const double made_us = c.x_place == x_made ? 0.0 : 0.5 * quantize_us(p, traits);
+    const double launch_us = c.programmatic == 0 ? 2.2 : 1.0;
     return std::pow(sum, 0.25) + x_us + made_us + launch_us;
 }
 

@@ -98,9 +98,7 @@ class CodeMaker {
     static constexpr int turns = (last_column + warps * unit_columns - 1) / (warps * unit_columns);
     static constexpr int packets = turns * each;
     /// Packets that a lane keeps, as registers allow; the others are read again for their codes.
-    static constexpr int most_held = consumers * Tuned::blocks_per_sm > 2 ? (tokens > 8 ? 3 : 6)
-                                     : tokens > 8                         ? 6
-                                                                          : 16;
+    static constexpr int most_held = consumers > 2 || tokens > 8 ? 6 : 16;
     static constexpr int held = packets < most_held ? packets : most_held;
 
     __device__ static int lane() { return threadIdx.x % 32; }
