@@ -277,7 +277,8 @@ TEST_CASE("an architecture that is not run says what it lacks") {
         has(refusal(llama, "\"model_type\":\"mamba2\""),
             "model_type is 'mamba2' (state spaces in place of attention), whose layers Hone does not know"));
     CHECK(has(refusal(llama, "\"model_type\":\"gpt_neox\""),
-              "model_type gpt_neox is not run yet; those that are: gpt2, gemma, gemma2, glm, granite, llama"));
+              "model_type gpt_neox is not run yet; those that are: gpt2, gemma, gemma2, glm, glm4, granite, "
+              "llama"));
     const std::string cohere = refusal(llama, "\"model_type\":\"cohere\",\"hidden_act\":\"silu\"");
     INFO(cohere);
     CHECK(has(cohere, "model_type cohere is not run yet"));

@@ -129,6 +129,28 @@ TEST_CASE("GLM-4: neighbours of half a head rotate, gate and up stand in one ten
               .find("model.layers.1.mlp.gate_up_proj.weight") != std::string::npos);
 }
 
+TEST_CASE("GLM-4 of 2025: the same with norms behind attention and network, too") {
+    const FakeMachine machine;
+    const std::vector<Weight> network{{"mlp.gate_up_proj", 2 * sizes.between, sizes.hidden},
+                                      {"mlp.down_proj", sizes.hidden, sizes.between}};
+    CodedFolder folder = folder_of("glm4", attention_of(true, false), network, false);
+    folder.config["attention_bias"] = true;
+    for (std::size_t i = 0; i < sizes.layers; ++i) {
+        folder.norm(CodedFolder::layer(i, "post_self_attn_layernorm"));
+        folder.norm(CodedFolder::layer(i, "post_mlp_layernorm"));
+    }
+    RunningModel model(options_of(folder.write()));
+    CHECK(model.description().model.interleaved_rotary);
+    CHECK(model.description().has_norms_in_front());
+    CHECK(model.weights().layers[0].qkv_bias != nullptr);
+    const int before = machine.launch_count();
+    CHECK(step_of(model) == 0);
+    CHECK(launches_of(machine, before, "norm_") == 4 * static_cast<int>(sizes.layers) + 1);
+    CHECK(model.runtime().counters().failed_launches == 0);
+    CHECK(refusal_without(folder, "model.layers.1.post_mlp_layernorm.weight")
+              .find("model.layers.1.post_mlp_layernorm.weight") != std::string::npos);
+}
+
 TEST_CASE("StarCoder 2: LayerNorm, biases, a network without a gate") {
     const FakeMachine machine;
     const std::vector<Weight> network{{"mlp.c_fc", sizes.between, sizes.hidden, true},

@@ -179,7 +179,7 @@ TEST_CASE("what does not go is refused by its name") {
     options = small_options();
     options.made_up->architecture = "gemma3_text";
     CHECK(refusal(options).find("small: model_type gemma3_text is not run yet; those that are: gpt2, gemma, "
-                                "gemma2, glm, granite, llama") == 0);
+                                "gemma2, glm, glm4, granite, llama") == 0);
     options = small_options();
     options.made_up->experts = 8;
     CHECK(refusal(options) == "small: not run yet: a mixture of experts");

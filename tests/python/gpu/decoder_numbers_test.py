@@ -17,7 +17,7 @@ import torch
 import transformers
 
 IN_BF16 = ("llama", "mistral, a window", "qwen2", "qwen3", "gemma2", "phi3", "gpt2", "mixtral",
-           "gemma", "glm", "stablelm", "starcoder2, a window", "granite", "olmo2")
+           "gemma", "glm", "stablelm", "starcoder2, a window", "glm4", "granite", "olmo2")
 
 
 class Bf16(unittest.TestCase):

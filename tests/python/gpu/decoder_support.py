@@ -56,6 +56,7 @@ CONFIGS: Dict[str, Any] = {
     "qwen3": lambda: transformers.Qwen3Config(**SIZES, head_dim=64),
     "gemma": lambda: transformers.GemmaConfig(**TIED, head_dim=32),
     "glm": lambda: transformers.GlmConfig(**SIZES, head_dim=64, attention_bias=True, pad_token_id=0),
+    "glm4": lambda: transformers.Glm4Config(**SIZES, head_dim=64, attention_bias=True, pad_token_id=0),
     "starcoder2, a window": lambda: transformers.Starcoder2Config(**TIED, sliding_window=64),
     "stablelm": lambda: transformers.StableLmConfig(**SIZES, use_qkv_bias=True),
     "granite": lambda: transformers.GraniteConfig(
