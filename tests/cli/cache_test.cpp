@@ -46,6 +46,22 @@ TEST_CASE("cache path, stats, verify, gc and clear") {
     CHECK(sandbox.run({"list", "--json"}).json()["data"]["winners"].empty());
 }
 
+TEST_CASE("where there is no cache yet, what reads one says which commands make it") {
+    const Sandbox sandbox;
+    const auto check = [&] {
+        for (const Sandbox::Words& words :
+             {Sandbox::Words{"export"}, {"cache", "stats"}, {"cache", "verify"}}) {
+            CAPTURE(words.back());
+            const Ended ended = sandbox.run(words);
+            CHECK(ended.code == 5);
+            CHECK(ended.err.find("hint: hone tune and hone import make a cache") != std::string::npos);
+        }
+    };
+    check();
+    fs::create_directory(sandbox.path("cache"));
+    check();
+}
+
 TEST_CASE("without HOME, XDG_CACHE_HOME and HONE_CACHE tuning ends with 5 and says what to set") {
     Sandbox sandbox;
     sandbox.use_fake_gpus();

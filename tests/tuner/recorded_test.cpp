@@ -127,7 +127,7 @@ TEST_CASE("a recording that is damaged, empty, of another schema or missing is r
         std::ofstream(file) << text;
         CHECK_THROWS_WITH_AS((void)read_recording(file), doctest::Contains("bad.jsonl:"), ConfigError);
     }
-    CHECK_THROWS_AS((void)read_recording(scratch.path("none.jsonl")), ConfigError);
+    CHECK_THROWS_AS((void)read_recording(scratch.path("none.jsonl")), runtime::InputError);
 }
 
 TEST_CASE("a recording that never ends, or is longer than any, is not read") {
