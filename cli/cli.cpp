@@ -4,9 +4,11 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <new>
 #include <span>
+#include <system_error>
 
 #include "cli/command.h"
 #include "cli/declarations.h"
@@ -107,9 +109,18 @@ Outcome with_short_error(Outcome outcome) {
     return outcome;
 }
 
+/// Prints; a failure has a line on stderr, but where the reader has gone: it does not want more.
+bool print_all(std::string_view text, const Console& console) {
+    if (print(text)) return true;
+    if (errno != EPIPE)
+        console.note(
+            fmt::format("error: stdout cannot be written: {}", std::generic_category().message(errno)));
+    return false;
+}
+
 int present(const std::string& command, Outcome given, const Console& console) {
     const Outcome outcome = with_short_error(std::move(given));
-    const bool printed = print(console.json ? envelope(command, outcome) : outcome.text);
+    const bool printed = print_all(console.json ? envelope(command, outcome) : outcome.text, console);
     if (outcome.error && !console.json) {
         console.note(fmt::format("{}: {}", outcome.exit == ExitCode::usage ? "usage error" : "error",
                                  outcome.error->message));
@@ -119,8 +130,8 @@ int present(const std::string& command, Outcome given, const Console& console) {
     return static_cast<int>(outcome.exit);
 }
 
-int show_help(const std::string& text) {
-    return print(text) ? static_cast<int>(ExitCode::ok) : static_cast<int>(ExitCode::failure);
+int show_help(const std::string& text, const Console& console) {
+    return print_all(text, console) ? static_cast<int>(ExitCode::ok) : static_cast<int>(ExitCode::failure);
 }
 
 Outcome version_outcome() {
@@ -156,7 +167,7 @@ int parse_and_run(std::span<char* const> arguments, const Console& console) {
         if (!parsed.run) throw CLI::RequiredError("A command");
     } catch (const CLI::CallForHelp&) {
         const auto chosen = app.get_subcommands();
-        return show_help(chosen.empty() ? app.help() : chosen.front()->help("hone"));
+        return show_help(chosen.empty() ? app.help() : chosen.front()->help("hone"), console);
     } catch (const CLI::ParseError& error) {
         const auto chosen = app.get_subcommands();
         return present(chosen.empty() ? "hone" : chosen.front()->get_name(),

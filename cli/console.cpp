@@ -1,10 +1,12 @@
 #include "cli/console.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <optional>
@@ -60,8 +62,18 @@ void Console::warn(std::string_view line) const {
 }
 
 bool print(std::string_view text) {
-    const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
-    return std::fflush(stdout) == 0 && written;
+    while (!text.empty()) {
+        const ssize_t written = ::write(STDOUT_FILENO, text.data(), text.size());
+        if (written >= 0) {
+            text.remove_prefix(static_cast<std::size_t>(written));
+        } else if (errno == EAGAIN) {  // a pipe that a parent made so that it does not wait
+            pollfd room{.fd = STDOUT_FILENO, .events = POLLOUT, .revents = 0};
+            static_cast<void>(::poll(&room, 1, -1));
+        } else if (errno != EINTR) {
+            return false;
+        }
+    }
+    return true;
 }
 
 }  // namespace hone::cli

@@ -33,7 +33,7 @@ struct Console {
     void warn(std::string_view line) const;
 };
 
-/// Writes all of it to stdout; false when that failed (disk full, reader gone).
+/// Writes all of it to stdout; false when that failed (disk full, reader gone), and errno says why.
 [[nodiscard]] bool print(std::string_view text);
 
 }  // namespace hone::cli

@@ -115,6 +115,8 @@ class Generation {
     Generation(const Options& options, const Console& console) : options_(options), console_(console) {}
 
     Outcome run() {
+        if (std::ranges::count(options_.stops, "") > 0)
+            refuse("--stop: an empty text, with which every text ends; allowed: one of a byte or more", "");
         if (options_.chat) return chat();
         if (!options_.system.empty()) refuse("--system goes with --chat", "");
         const std::atomic<bool>& stop = stop_on_interrupt("stopping after this token (again: stop at once)");
@@ -224,9 +226,9 @@ class Generation {
         std::optional<decoder::TextOutput> output;
         if (tokenizer_) output.emplace(*tokenizer_, options_.stops);
         std::string text;
+        bool is_heard = true;
         const auto show = [&](std::string piece) {
-            if (prints && !console_.json && options_.sequences == 1 && !piece.empty())
-                static_cast<void>(print(piece));
+            if (prints && !console_.json && options_.sequences == 1) is_heard = is_heard && print(piece);
             text += piece;
         };
         std::size_t seen = 0;
@@ -235,7 +237,7 @@ class Generation {
             // By the system's clock: waiting by the steady one needs glibc 2.34.
             growing.news.wait_until(lock, std::chrono::system_clock::now() + std::chrono::milliseconds(100),
                                     [&] { return growing.ended || growing.tokens.size() > seen; });
-            if (stop || (output && output->stopped())) {
+            if (stop || !is_heard || (output && output->stopped())) {
                 lock.unlock();
                 cancel();
                 break;

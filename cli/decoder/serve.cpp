@@ -89,6 +89,12 @@ void say_ready(const decoder::ServedModel& model, const std::string& address, co
 }
 
 Outcome serve(const Options& options, const Console& console) {
+    if (options.host.empty()) {  // the system takes it for every address
+        throw Failure(ExitCode::usage, {"bad_option",
+                                        "--host: no address; allowed: 127.0.0.1 for this machine "
+                                        "alone, 0.0.0.0 for every address, or one of them",
+                                        ""});
+    }
     const std::atomic<bool>& stop =
         stop_on_interrupt("stopping: requests under way are finished (again: stop at once)");
     const decoder::ServedModel served = served_model(options);

@@ -75,6 +75,17 @@ TEST_CASE("without HOME, XDG_CACHE_HOME and HONE_CACHE tuning ends with 5 and sa
     CHECK(sandbox.run({"doctor"}).code == 5);
 }
 
+TEST_CASE("a cache is not merged into itself, under whatever name") {
+    Sandbox sandbox;
+    tune_and_export(sandbox);
+    fs::create_directory_symlink(sandbox.path("cache"), sandbox.path("other"));
+    for (const char* name : {"cache/cache.db", "other/cache.db"}) {
+        const Ended ended = sandbox.run({"merge", name});
+        CHECK(ended.code == 2);
+        CHECK(ended.err.find("is the cache that trials would be added to") != std::string::npos);
+    }
+}
+
 TEST_CASE("a read-only cache can be read, and tuning ends with 5") {
     if (geteuid() == 0) return;  // root may write everything
     Sandbox sandbox;
@@ -104,7 +115,8 @@ TEST_CASE("a file that is no cache is refused with 5 and left as it is") {
     }
     CHECK(sandbox.run({"list"}).code == 0);  // with a warning: dispatch and reading degrade
     CHECK(sandbox.read("cache/cache.db") == before);
-    CHECK(sandbox.run({"merge", sandbox.path("cache/cache.db").string()}).code == 5);
+    fs::copy_file(sandbox.path("cache/cache.db"), sandbox.path("cache/letter.db"));
+    CHECK(sandbox.run({"merge", sandbox.path("cache/letter.db").string()}).code == 5);
 }
 
 TEST_CASE("bad imports are refused with 6 as a whole") {

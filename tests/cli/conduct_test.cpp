@@ -1,6 +1,11 @@
 // How the program behaves whatever the command: help, errors, JSON, colours.
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
 
 #include "tests/cli/program.h"
 
@@ -194,7 +199,38 @@ TEST_CASE("control characters of outside strings are escaped") {
 
 TEST_CASE("a full stdout is a failure") {
     const Sandbox sandbox;
-    const std::string command = fmt::format("{} spaces > /dev/full 2> /dev/null", HONE_PROGRAM);
-    const int status = std::system(command.c_str());
-    CHECK(WEXITSTATUS(status) == 1);
+    for (const std::string words : {"spaces", "--help", "list --json"}) {
+        const Ended ended =
+            sandbox.run_other("/bin/sh", {"-c", "exec \"$0\" " + words + " > /dev/full", HONE_PROGRAM});
+        CHECK(ended.code == 1);
+        CHECK(ended.err == "error: stdout cannot be written: No space left on device\n");
+    }
+}
+
+TEST_CASE("a stdout that does not wait gets all of it none the less") {
+    const Sandbox sandbox;
+    const std::string whole = sandbox.run({"spaces"}).out;
+    REQUIRE(whole.size() > 65536);  // more than a pipe holds
+    std::array<int, 2> ends{};
+    REQUIRE(::pipe2(ends.data(), O_NONBLOCK | O_CLOEXEC) == 0);
+    REQUIRE(::fcntl(ends[0], F_SETFL, 0) == 0);
+    const pid_t child = ::fork();
+    if (child == 0) {
+        ::dup2(ends[1], STDOUT_FILENO);
+        ::execl(HONE_PROGRAM, HONE_PROGRAM, "spaces", nullptr);
+        ::_exit(126);
+    }
+    ::close(ends[1]);
+    ::usleep(200'000);  // until the pipe is full
+    std::string read;
+    std::array<char, 4096> block{};
+    for (ssize_t got = 1; got > 0;) {
+        got = ::read(ends[0], block.data(), block.size());
+        if (got > 0) read.append(block.data(), static_cast<std::size_t>(got));
+    }
+    ::close(ends[0]);
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    CHECK(WEXITSTATUS(status) == 0);
+    CHECK(read == whole);
 }

@@ -229,6 +229,7 @@ TEST_CASE("what does not go is refused before anything is loaded, by its name") 
               "the prompt has the token 422; the model knows 0 to 421"));
     CHECK(has(model.refusal({"-p", "a", "--context", "2000"}), "context is 2000; allowed: 1 to 1024"));
     CHECK(has(model.refusal({"-p", "a", "--format", "w5"}), "--format"));
+    CHECK(has(model.refusal({"-p", "a", "--stop", "b", "--stop", ""}), "--stop: an empty text"));
     CHECK(has(model.refusal({"-p", "a", "--zeros"}), "go with --format"));
     fs::remove(model.sandbox.path("model/model.safetensors"));
     CHECK(has(model.refusal({"-p", "a"}), "model"));

@@ -131,6 +131,9 @@ TEST_CASE("options that do not go are refused by their name") {
     CHECK(served.sandbox.run({"serve", "model", "--port", "0", "--zeros"}).err.find("go with --format") !=
           std::string::npos);
     CHECK(served.sandbox.run({"serve", "model", "--host", "256.0.0.1"}).code == 1);
+    CHECK(
+        served.sandbox.run({"serve", "model", "--host", "", "--port", "0"}).err.find("--host: no address") !=
+        std::string::npos);
     CHECK(served.sandbox.run({"serve", "model", "--port", "0", "--memory-share", "1.5"}).code == 2);
     CHECK(served.sandbox.run({"serve", "model", "--port", "0", "--memory-share", "0.000001"})
               .err.find("a context of up to") != std::string::npos);
