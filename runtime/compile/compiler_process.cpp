@@ -1,11 +1,17 @@
 #include "runtime/compile/compiler_process.h"
 
+#include <sys/resource.h>
+
 #include <utility>
 
 #include "runtime/compile/compile_worker.h"
 
 namespace hone::runtime {
 namespace {
+
+constexpr int background = 10;  // of a process's niceness: a tenth of what others get of a core
+
+id_t id_of(const WorkerProcess& process) { return static_cast<id_t>(process.pid()); }
 
 std::string seconds_text(std::chrono::milliseconds time) {
     const auto ms = time.count();
@@ -44,6 +50,8 @@ Message CompilerProcess::ask(const CompileRequest& request, int cancel_fd) {
     head["nvrtc"] = options_.nvrtc_version;
     if (!process_) {
         process_.emplace(WorkerProcess::start(options_.program, compile_kind, options_.nvrtc_library));
+        if (options_.in_background)
+            static_cast<void>(setpriority(PRIO_PROCESS, id_of(*process_), background));
     }
     try {
         process_->channel().send(head, {}, deadline);

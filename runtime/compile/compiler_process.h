@@ -17,6 +17,7 @@ struct CompilerProcessOptions {
     std::string nvrtc_library{};                   ///< a file that the process opens; empty: what it finds
     std::string nvrtc_version{};                   ///< "13.0", another one is refused; empty: any
     std::chrono::milliseconds time_limit{60'000};  ///< for one image
+    bool in_background = false;  ///< other processes come first where there are too few cores for all
 };
 
 class CompilerProcess {

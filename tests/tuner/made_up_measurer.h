@@ -94,7 +94,7 @@ class MadeUpMeasurer final : public Measurer {
 /// Never asked, because made-up measurers need no images.
 class NoImages final : public ImageSource {
   public:
-    void prefetch(const Problem&, const std::vector<Candidate>&) override {}
+    void prefetch(const Problem&, const std::vector<Candidate>&, std::chrono::milliseconds) override {}
     [[nodiscard]] Result get(const Problem&, const Candidate&) override {
         throw std::logic_error("no images here");
     }

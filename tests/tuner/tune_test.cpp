@@ -38,7 +38,8 @@ class CountedImages final : public ImageSource {
     int asked = 0;
     std::set<std::string> prefetched;
 
-    void prefetch(const Problem&, const std::vector<Candidate>& candidates) override {
+    void prefetch(const Problem&, const std::vector<Candidate>& candidates,
+                  std::chrono::milliseconds) override {
         for (const Candidate& candidate : candidates) prefetched.insert(to_string(candidate));
     }
     [[nodiscard]] Result get(const Problem&, const Candidate& candidate) override {

@@ -18,6 +18,21 @@ using cache::TrialStatus;
 
 constexpr std::int64_t expected_bytes = 100'000;  // of an image
 constexpr std::string_view harness_source = "harness/harness.cu";
+constexpr std::size_t enough_jobs = 4;  // waiting, for each compiler
+
+/// Somebody waits for it.
+constexpr runtime::Clock::time_point at_once = runtime::Clock::time_point::min();
+
+/// The latest moment at which its compile may begin. About what a core of a server takes for the largest
+/// templates, more than that for small ones: early costs nothing. What is late already does not go before
+/// what was late before it: at the start of a run all is.
+runtime::Clock::time_point latest_begin(const runtime::CompileRequest& request,
+                                        runtime::Clock::time_point needed) {
+    constexpr std::chrono::microseconds a_byte{10};
+    if (needed == at_once) return at_once;
+    const auto bytes = static_cast<std::int64_t>(runtime::source_size(request));
+    return std::max(runtime::Clock::now(), needed - a_byte * bytes);
+}
 
 ImageSource::Result failed(std::string detail) {
     return {.status = TrialStatus::compile_failed, .detail = std::move(detail), .image = {}};
@@ -64,23 +79,33 @@ bool CompilePool::has_room() const {
     return held_bytes_ + coming < options_.image_bytes;
 }
 
+bool CompilePool::is_short_of_work() const {
+    const std::lock_guard lock(mutex_);
+    return queue_.size() < enough_jobs * static_cast<std::size_t>(options_.workers);
+}
+
 CompilePool::User CompilePool::add_user() {
     const std::lock_guard lock(callers_);
     used_.emplace_back();
     return used_.size() - 1;
 }
 
-void CompilePool::prefetch(User user, const Problem& problem, const std::vector<Candidate>& candidates) {
+void CompilePool::prefetch(User user, const Problem& problem, const std::vector<Candidate>& candidates,
+                           std::chrono::milliseconds until) {
+    const runtime::Clock::time_point needed = runtime::Clock::now() + until;
     const std::lock_guard lock(callers_);
-    if (options_.with_references && !candidates.empty()) enqueue_reference(user, problem, false);
-    for (const Candidate& candidate : candidates) enqueue_candidate(user, problem, candidate, false);
+    if (options_.with_references && !candidates.empty()) {
+        enqueue_harness(user, needed);
+        enqueue_reference(user, problem, needed);
+    }
+    for (const Candidate& candidate : candidates) enqueue_candidate(user, problem, candidate, needed);
     store_finished();
 }
 
 ImageSource::Result CompilePool::get(User user, const Problem& problem, const Candidate& candidate) {
     const runtime::Clock::time_point since = runtime::Clock::now();
     std::unique_lock lock(callers_);
-    const JobPtr job = enqueue_candidate(user, problem, candidate, true);
+    const JobPtr job = enqueue_candidate(user, problem, candidate, at_once);
     lock.unlock();
     return wait(user, job, since);
 }
@@ -88,36 +113,43 @@ ImageSource::Result CompilePool::get(User user, const Problem& problem, const Ca
 ImageSource::Result CompilePool::reference(User user, const Problem& problem) {
     const runtime::Clock::time_point since = runtime::Clock::now();
     std::unique_lock lock(callers_);
-    const JobPtr job = enqueue_reference(user, problem, true);
+    const JobPtr job = enqueue_reference(user, problem, at_once);
     lock.unlock();
     return wait(user, job, since);
 }
 
 CompilePool::JobPtr CompilePool::enqueue_candidate(User user, const Problem& problem,
-                                                   const Candidate& candidate, bool urgent) {
+                                                   const Candidate& candidate,
+                                                   runtime::Clock::time_point needed) {
     return enqueue(user, runtime::candidate_image_key(problem, candidate, options_.arch, options_.nvrtc),
-                   runtime::candidate_request(problem, candidate, options_.arch), urgent);
+                   runtime::candidate_request(problem, candidate, options_.arch), needed);
 }
 
-CompilePool::JobPtr CompilePool::enqueue_reference(User user, const Problem& problem, bool urgent) {
+CompilePool::JobPtr CompilePool::enqueue_reference(User user, const Problem& problem,
+                                                   runtime::Clock::time_point needed) {
     return enqueue(user, runtime::reference_image_key(problem, options_.arch, options_.nvrtc),
-                   runtime::reference_request(problem, options_.arch), urgent);
+                   runtime::reference_request(problem, options_.arch), needed);
 }
 
-ImageSource::Result CompilePool::harness(User user) {
+CompilePool::JobPtr CompilePool::enqueue_harness(User user, runtime::Clock::time_point needed) {
     const EmbeddedSource* source = find_source(harness_source);
-    if (source == nullptr) return failed("this build has no " + std::string(harness_source));
+    if (source == nullptr) return nullptr;
     const cache::ImageKey key{.template_hash = std::string(source->hash),
                               .static_fields = {},
                               .candidate = {},
                               .arch = to_string(options_.arch),
                               .nvrtc = options_.nvrtc,
                               .options = runtime::compile_options(options_.arch)};
+    return enqueue(user, key, {.source = std::string(harness_source), .constants = {}, .arch = options_.arch},
+                   needed);
+}
+
+ImageSource::Result CompilePool::harness(User user) {
     const runtime::Clock::time_point since = runtime::Clock::now();
     std::unique_lock lock(callers_);
-    const JobPtr job = enqueue(
-        user, key, {.source = std::string(harness_source), .constants = {}, .arch = options_.arch}, true);
+    const JobPtr job = enqueue_harness(user, at_once);
     lock.unlock();
+    if (job == nullptr) return failed("this build has no " + std::string(harness_source));
     return wait(user, job, since);
 }
 
@@ -132,14 +164,15 @@ std::chrono::nanoseconds CompilePool::waited(User user) const {
 }
 
 CompilePool::JobPtr CompilePool::enqueue(User user, const cache::ImageKey& key,
-                                         runtime::CompileRequest request, bool urgent) {
+                                         runtime::CompileRequest request, runtime::Clock::time_point needed) {
     const std::string name = runtime::key_text(key);
+    const runtime::Clock::time_point begin_by = latest_begin(request, needed);
     if (const auto found = jobs_.find(name); found != jobs_.end()) {
-        if (urgent) hurry(found->second);
+        hurry(*found->second, begin_by);
         return found->second;
     }
-    auto job =
-        std::make_shared<Job>(Job{.request = std::move(request), .key = key, .user = user, .result = {}});
+    auto job = std::make_shared<Job>(
+        Job{.request = std::move(request), .key = key, .user = user, .begin_by = begin_by, .result = {}});
     if (std::optional<cache::Image> image = cache_.image(key)) {
         jobs_.emplace(name, job);
         job->result = {.detail = {}, .image = std::move(*image), .from_cache = true};
@@ -152,17 +185,15 @@ CompilePool::JobPtr CompilePool::enqueue(User user, const cache::ImageKey& key,
     start_threads();
     jobs_.emplace(name, job);  // nobody waits for one that is not queued
     const std::lock_guard lock(mutex_);
-    if (urgent) queue_.push_front(job);
-    if (!urgent) queue_.push_back(job);
+    queue_.push_back(job);
     work_.notify_one();
     return job;
 }
 
-void CompilePool::hurry(const JobPtr& job) {
+/// Who needs it first says when.
+void CompilePool::hurry(Job& job, runtime::Clock::time_point begin_by) {
     const std::lock_guard lock(mutex_);
-    if (job->state != State::queued) return;
-    std::erase(queue_, job);
-    queue_.push_front(job);
+    job.begin_by = std::min(job.begin_by, begin_by);
 }
 
 /// What the user waits for others that ask or store is waiting for its image, too.
@@ -217,7 +248,8 @@ void CompilePool::start_threads() {
     if (!threads_.empty()) return;
     for (int i = 0; i < options_.workers; ++i) {
         compilers_.emplace_back(runtime::CompilerProcessOptions{.program = runtime::own_worker_program(),
-                                                                .time_limit = options_.time_limit});
+                                                                .time_limit = options_.time_limit,
+                                                                .in_background = true});
     }
     for (runtime::CompilerProcess& compiler : compilers_) threads_.emplace_back([&] { serve(compiler); });
 }
@@ -235,8 +267,10 @@ CompilePool::JobPtr CompilePool::next_job() {
     std::unique_lock lock(mutex_);
     work_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
     if (stopping_) return nullptr;
-    JobPtr job = std::move(queue_.front());
-    queue_.pop_front();
+    const auto first =
+        std::ranges::min_element(queue_, {}, [](const JobPtr& waiting) { return waiting->begin_by; });
+    JobPtr job = *first;
+    queue_.erase(first);
     job->state = State::running;
     return job;
 }

@@ -54,7 +54,8 @@ class CompilePool final {
         cache::ImageKey key;
         User user = 0;
         State state = State::queued;
-        bool in_cache = false;  ///< its image can be had again
+        runtime::Clock::time_point begin_by;  ///< so that it is there when it is needed; the first goes first
+        bool in_cache = false;                ///< its image can be had again
         bool handed_out = false;
         Result result;
         cache::PackedImage packed{};  ///< until it is in the cache
@@ -64,7 +65,9 @@ class CompilePool final {
     User add_user();
     /// Room for a job that has not ended is counted as `expected_bytes`.
     bool has_room() const;
-    void prefetch(User user, const Problem& problem, const std::vector<Candidate>& candidates);
+    bool is_short_of_work() const;
+    void prefetch(User user, const Problem& problem, const std::vector<Candidate>& candidates,
+                  std::chrono::milliseconds until);
     Result get(User user, const Problem& problem, const Candidate& candidate);
     Result reference(User user, const Problem& problem);
     Result harness(User user);
@@ -72,17 +75,21 @@ class CompilePool final {
     std::chrono::nanoseconds waited(User user) const;
 
     // With callers_ held:
-    /// The job for this image: known already, answered by the cache, or queued (in front when `urgent`).
-    JobPtr enqueue(User user, const cache::ImageKey& key, runtime::CompileRequest request, bool urgent);
-    JobPtr enqueue_candidate(User user, const Problem& problem, const Candidate& candidate, bool urgent);
-    JobPtr enqueue_reference(User user, const Problem& problem, bool urgent);
+    /// The job for this image: known already, answered by the cache, or queued.
+    JobPtr enqueue(User user, const cache::ImageKey& key, runtime::CompileRequest request,
+                   runtime::Clock::time_point needed);
+    JobPtr enqueue_candidate(User user, const Problem& problem, const Candidate& candidate,
+                             runtime::Clock::time_point needed);
+    JobPtr enqueue_reference(User user, const Problem& problem, runtime::Clock::time_point needed);
+    /// Nothing where this build has none.
+    JobPtr enqueue_harness(User user, runtime::Clock::time_point needed);
     void store_finished();
     void hand_out(const JobPtr& job);
     void forget_oldest();
     void start_threads();
 
     Result wait(User user, const JobPtr& job, runtime::Clock::time_point since);
-    void hurry(const JobPtr& job);
+    void hurry(Job& job, runtime::Clock::time_point begin_by);
 
     void serve(runtime::CompilerProcess& compiler);
     JobPtr next_job();
@@ -102,7 +109,7 @@ class CompilePool final {
     std::condition_variable work_;
     std::condition_variable finished_;
     bool stopping_ = false;
-    std::deque<JobPtr> queue_;
+    std::vector<JobPtr> queue_;     ///< in the order in which they were asked for
     std::vector<JobPtr> unstored_;  ///< finished, not in the cache yet
     std::int64_t held_bytes_ = 0;   ///< of all images in `jobs_`
 
@@ -116,8 +123,10 @@ class CompilePool::Share final : public ImageSource, public HarnessImages {
     explicit Share(CompilePool& pool) : pool_(pool), user_(pool.add_user()) {}
 
     [[nodiscard]] bool has_room() const override { return pool_.has_room(); }
-    void prefetch(const Problem& problem, const std::vector<Candidate>& candidates) override {
-        pool_.prefetch(user_, problem, candidates);
+    [[nodiscard]] bool is_short_of_work() const override { return pool_.is_short_of_work(); }
+    void prefetch(const Problem& problem, const std::vector<Candidate>& candidates,
+                  std::chrono::milliseconds until = {}) override {
+        pool_.prefetch(user_, problem, candidates, until);
     }
     [[nodiscard]] Result get(const Problem& problem, const Candidate& candidate) override {
         return pool_.get(user_, problem, candidate);

@@ -24,8 +24,13 @@ class ImageSource {
     virtual ~ImageSource() = default;
     /// Whether more may be asked for in advance; false while what is at hand is too much for memory.
     [[nodiscard]] virtual bool has_room() const { return true; }
-    /// Starts compiling in the background; results may be asked for in any order.
-    virtual void prefetch(const Problem& problem, const std::vector<Candidate>& candidates) = 0;
+    /// Whether compilers will soon have nothing to do, so that images may be asked for that are needed much
+    /// later.
+    [[nodiscard]] virtual bool is_short_of_work() const { return false; }
+    /// Starts compiling in the background what will be asked for in about so long; results may be asked for
+    /// in any order.
+    virtual void prefetch(const Problem& problem, const std::vector<Candidate>& candidates,
+                          std::chrono::milliseconds until = {}) = 0;
     /// Blocks until this one is there.
     [[nodiscard]] virtual Result get(const Problem& problem, const Candidate& candidate) = 0;
     [[nodiscard]] virtual std::int64_t compiled() const = 0;  ///< compiles so far, cache hits not counted

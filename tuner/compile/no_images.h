@@ -7,7 +7,7 @@ namespace hone::tuner {
 
 class NoImages final : public ImageSource {
   public:
-    void prefetch(const Problem&, const std::vector<Candidate>&) override {}
+    void prefetch(const Problem&, const std::vector<Candidate>&, std::chrono::milliseconds) override {}
     [[nodiscard]] Result get(const Problem&, const Candidate&) override {
         return {
             .status = cache::TrialStatus::compile_failed, .detail = "a replay compiles nothing", .image = {}};

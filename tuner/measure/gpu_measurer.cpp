@@ -82,11 +82,14 @@ GpuMeasurer::GpuMeasurer(DeviceInfo device, GpuMeasurerOptions options)
 GpuMeasurer::Reply GpuMeasurer::request(const json& head, std::span<const std::byte> blob,
                                         milliseconds limit) {
     const Clock::time_point start = Clock::now();
-    const Clock::time_point deadline = start + limit + options_.grace;
+    worker_->channel().send(head, blob, start + limit + options_.grace);
+    return receive(start, limit);
+}
+
+GpuMeasurer::Reply GpuMeasurer::receive(Clock::time_point since, milliseconds limit) {
     Message reply;
-    worker_->channel().send(head, blob, deadline);
-    const Received received = worker_->channel().receive(reply, deadline);
-    busy_ += Clock::now() - start;
+    const Received received = worker_->channel().receive(reply, since + limit + options_.grace);
+    busy_ += Clock::now() - since;
     switch (received) {
         case Received::message: break;
         case Received::timed_out:
@@ -99,13 +102,18 @@ GpuMeasurer::Reply GpuMeasurer::request(const json& head, std::span<const std::b
     return std::move(reply.head);
 }
 
-template <class Parse>
-auto GpuMeasurer::ask(const json& head, std::span<const std::byte> blob, milliseconds limit, Parse parse) {
+template <class Exchange>
+auto GpuMeasurer::in_protocol(Exchange exchange) {
     try {
-        return parse(request(head, blob, limit));
+        return exchange();
     } catch (const ProtocolError& error) {
         bury(false, std::string("the measuring worker broke the protocol: ") + error.what());
     }
+}
+
+template <class Parse>
+auto GpuMeasurer::ask(const json& head, std::span<const std::byte> blob, milliseconds limit, Parse parse) {
+    return in_protocol([&] { return parse(request(head, blob, limit)); });
 }
 
 Verdict GpuMeasurer::ask_verdict(const json& head, std::span<const std::byte> blob, milliseconds limit) {
@@ -129,10 +137,27 @@ void GpuMeasurer::start_spare() {
     if (!spare_) spare_.emplace(started_worker());
 }
 
+json GpuMeasurer::hello() const { return {{"op", "hello"}, {"ordinal", device_.ordinal}}; }
+
+/// One that is not there to be greeted is found dead when it takes its place.
+void GpuMeasurer::get_ready() {
+    if (worker_) return;
+    start_spare();
+    if (spare_is_greeted_) return;
+    try {
+        spare_->channel().send(hello(), {}, Clock::now() + options_.grace);
+        spare_is_greeted_ = true;
+    } catch (const ProtocolError&) {
+    }
+}
+
 void GpuMeasurer::start_worker() {
     start_spare();
     worker_ = std::exchange(spare_, std::nullopt);
-    ask({{"op", "hello"}, {"ordinal", device_.ordinal}}, {}, options_.start_limit, [&](const Reply& reply) {
+    const bool is_greeted = std::exchange(spare_is_greeted_, false);
+    in_protocol([&] {
+        const Reply reply = is_greeted ? receive(Clock::now(), options_.start_limit)
+                                       : request(hello(), {}, options_.start_limit);
         if (reply.contains("error")) {
             throw NoDeviceError(text(reply, "error"), "`hone doctor` and nvidia-smi show what can be seen");
         }

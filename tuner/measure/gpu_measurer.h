@@ -42,6 +42,9 @@ class GpuMeasurer final : public Measurer {
     [[nodiscard]] const DeviceInfo& device() const override { return device_; }
     [[nodiscard]] cache::Provenance provenance() const override { return cache::Provenance::measured; }
     [[nodiscard]] bool needs_images() const override { return true; }
+    /// Starts the worker, which opens the driver and makes its context while others go on. Throws WorkerError
+    /// when it cannot be started.
+    void get_ready() override;
     /// Throws NoDeviceError when the worker sees no such GPU, WorkerError when workers cannot be started.
     [[nodiscard]] Verdict begin_problem(const Problem& problem) override;
     [[nodiscard]] Verdict verify(const CandidateImage& candidate) override;
@@ -71,18 +74,23 @@ class GpuMeasurer final : public Measurer {
     };
     using Reply = nlohmann::json;
 
-    /// Sends a request and hands the reply to `parse`. Throws Death when no reply comes or it makes no sense;
-    /// the worker is then gone.
+    /// What it does with the worker's replies. Throws Death when none comes or one makes no sense; the worker
+    /// is then gone.
+    template <class Exchange>
+    auto in_protocol(Exchange exchange);
+    /// Sends a request and hands the reply to `parse`; throws likewise.
     template <class Parse>
     auto ask(const nlohmann::json& head, std::span<const std::byte> blob, std::chrono::milliseconds limit,
              Parse parse);
     Reply request(const nlohmann::json& head, std::span<const std::byte> blob,
                   std::chrono::milliseconds limit);
+    Reply receive(runtime::Clock::time_point since, std::chrono::milliseconds limit);
     Verdict ask_verdict(const nlohmann::json& head, std::span<const std::byte> blob,
                         std::chrono::milliseconds limit);
     [[noreturn]] void bury(bool hung, const std::string& cause);
     void count_early_death(const Death& death);
     void start_spare();
+    [[nodiscard]] nlohmann::json hello() const;
     void ensure_worker();
     void start_worker();
     Verdict make_ready();
@@ -103,6 +111,7 @@ class GpuMeasurer final : public Measurer {
     HarnessImages* images_ = nullptr;
     std::optional<runtime::WorkerProcess> worker_;
     std::optional<runtime::WorkerProcess> spare_;  ///< takes the place of worker_ when that dies
+    bool spare_is_greeted_ = false;                ///< it makes a context, and will answer
     std::optional<Active> active_;
     std::optional<cache::Image> harness_;
     std::set<std::string> sent_;  ///< images that this worker holds

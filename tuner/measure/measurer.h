@@ -61,6 +61,8 @@ class Measurer {
     /// Replay and offline need no images, and so no compiler.
     [[nodiscard]] virtual bool needs_images() const = 0;
 
+    /// A problem will follow soon: what takes time before the first one begins.
+    virtual void get_ready() {}
     /// Allocates and fills the rotating input sets and runs the reference. A failure (out of memory,
     /// reference does not compile) ends the problem, not the run.
     [[nodiscard]] virtual Verdict begin_problem(const Problem& problem) = 0;

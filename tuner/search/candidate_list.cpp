@@ -106,6 +106,15 @@ void add_measured(const std::vector<Precedent>& near, const std::vector<Preceden
                        [](const Precedent& precedent) { return precedent.race->of_this_run; });
 }
 
+/// What a list begins with.
+Wanted wanted_first(const Problem& problem, const DeviceTraits& traits, const CandidateList& list,
+                    const Portions& from) {
+    Wanted wanted(problem, traits);
+    if (list.fallback) wanted.add(*list.fallback);
+    if (list.incumbent && from.nearest_race > 0) wanted.add(*list.incumbent);
+    return wanted;
+}
+
 /// Those that were known before this run.
 std::vector<Precedent> stored_ones(std::vector<Precedent> precedents) {
     std::erase_if(precedents, [](const Precedent& precedent) { return precedent.race->of_this_run; });
@@ -142,9 +151,9 @@ std::size_t expected_candidates(Effort effort) {
     return 1 + all.winners + std::min<std::size_t>(all.predictions.best, 2000);
 }
 
-void prepare_list(const Problem& problem, const RunContext& run) {
+void prepare_list(const Problem& problem, std::size_t place, const RunContext& run) {
     const std::vector<Precedent> stored = stored_ones(run.knowledge.precedents(problem));
-    run.predictions.prefetch(problem, portions(run.options.effort, stored).predictions);
+    run.predictions.prefetch(problem, portions(run.options.effort, stored).predictions, place);
 }
 
 bool was_raced(const Problem& problem, const RunContext& run) {
@@ -168,9 +177,7 @@ CandidateList list_candidates(const Problem& problem, const RunContext& run) {
     const Portions from = portions(run.options.effort, stored);
     const std::vector<Candidate> predicted = run.predictions.get(problem, from.predictions);
     const auto wanted_from = [&](const std::vector<Precedent>& races) {
-        Wanted wanted(problem, traits);
-        if (list.fallback) wanted.add(*list.fallback);
-        if (list.incumbent && from.nearest_race > 0) wanted.add(*list.incumbent);
+        Wanted wanted = wanted_first(problem, traits, list, from);
         add_measured(races, stored, from, wanted);
         for (const Candidate& candidate : predicted) wanted.add(candidate);
         return wanted;
@@ -195,6 +202,21 @@ CandidateList list_candidates(const Problem& problem, const RunContext& run) {
     list.first_culprit = list.order.size();
     list.order.insert(list.order.end(), last.begin(), last.end());
     return list;
+}
+
+std::vector<Candidate> known_candidates(const Problem& problem, const RunContext& run) {
+    const DeviceTraits& traits = run.measurer.device().traits;
+    const std::vector<Precedent> stored = stored_ones(run.knowledge.precedents(problem));
+    const CandidateList list{.order = {},
+                             .fallback = fallback(problem, traits),
+                             .incumbent = incumbent_of(stored, problem, traits)};
+    const Portions from = portions(run.options.effort, stored);
+    Wanted wanted = wanted_first(problem, traits, list, from);
+    add_measured(stored, stored, from, wanted);
+    std::vector<Candidate> known = wanted.list();
+    if (known.size() > from.most)
+        known.erase(known.begin() + static_cast<std::ptrdiff_t>(from.most), known.end());
+    return known;
 }
 
 std::optional<Predicted> best_predicted(const Problem& problem, const CandidateList& candidates,

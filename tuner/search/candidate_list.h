@@ -23,9 +23,12 @@ struct CandidateList {
 };
 /// How many candidates a problem has on the average, for estimates before there is a list.
 [[nodiscard]] std::size_t expected_candidates(Effort effort);
-/// Starts what takes time about a list, ahead of list_candidates().
-void prepare_list(const Problem& problem, const RunContext& run);
+/// Starts what takes time about a list, ahead of list_candidates(); `place`: the problem's turn.
+void prepare_list(const Problem& problem, std::size_t place, const RunContext& run);
 [[nodiscard]] CandidateList list_candidates(const Problem& problem, const RunContext& run);
+/// Those of its candidates that were known before the run: no prediction is waited for, and what the run
+/// learns until the problem has its turn changes nothing.
+[[nodiscard]] std::vector<Candidate> known_candidates(const Problem& problem, const RunContext& run);
 
 /// Whether this very problem was raced before on some GPU, with a kernel that is still the same, and its
 /// shortlist is known.

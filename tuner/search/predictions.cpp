@@ -11,7 +11,7 @@ namespace hone::tuner {
 namespace {
 
 constexpr unsigned cores_a_thread = 4;  // the others compile
-constexpr unsigned most_threads = 4;
+constexpr unsigned most_threads = 16;
 constexpr std::size_t most_kept = 1024;  // candidates of a problem
 
 }  // namespace
@@ -51,12 +51,13 @@ Predictions::Job& Predictions::job_of(const Problem& problem, PredictionShare sh
     return jobs_.try_emplace(name, Job{.problem = problem, .share = share, .candidates = {}}).first->second;
 }
 
-void Predictions::prefetch(const Problem& problem, PredictionShare share) {
+void Predictions::prefetch(const Problem& problem, PredictionShare share, std::size_t place) {
     if (share == PredictionShare{} || share.best > most_kept) return;
     const std::lock_guard lock(mutex_);
     Job& job = job_of(problem, share);
     if (job.state != State::queued || std::ranges::find(queue_, &job) != queue_.end()) return;
-    queue_.push_back(&job);
+    job.place = place;
+    queue_.insert(std::ranges::upper_bound(queue_, place, {}, &Job::place), &job);
     const unsigned wanted =
         std::clamp(std::thread::hardware_concurrency() / cores_a_thread, 1U, most_threads);
     if (threads_.size() < wanted) threads_.emplace_back([this] { serve(); });

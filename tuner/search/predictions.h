@@ -37,9 +37,9 @@ class Predictions {
     Predictions& operator=(const Predictions&) = delete;
     ~Predictions();
 
-    /// Starts to work them out, unless they are too many to keep; problems are taken in the order in which
-    /// they are asked for.
-    void prefetch(const Problem& problem, PredictionShare share);
+    /// Starts to work them out, unless they are too many to keep. `place` is the problem's in its GPU's list:
+    /// those of all GPUs' first problems come first.
+    void prefetch(const Problem& problem, PredictionShare share, std::size_t place);
     /// Waits for them, or works them out here where nobody has begun.
     [[nodiscard]] std::vector<Candidate> get(const Problem& problem, PredictionShare share);
 
@@ -49,6 +49,7 @@ class Predictions {
         Problem problem;
         PredictionShare share;
         State state = State::queued;
+        std::size_t place = 0;
         std::vector<Candidate> candidates;
     };
 

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <span>
+#include <tuple>
 
 #include <fmt/format.h>
 
+#include "kernel_templates/catalog.h"
 #include "kernel_templates/space.h"
 #include "tuner/models/shards.h"
 #include "tuner/search/covering.h"
@@ -22,19 +25,44 @@ using Steady = std::chrono::steady_clock;
 constexpr std::size_t problems_ahead = 12;  // that compilers work on besides the one that is measured
 constexpr double second_look_share = 0.3;   // of the time until then; as measured on an H200
 
-/// The first sizes of all shapes, then their second ones: by the time that a size has its turn, its
-/// neighbour's winner is known, and images made for it have long been asked for. A capture's problems stand
-/// in their order already.
+/// The first, the last, the second, the last but one and so on.
+std::vector<std::size_t> from_both_ends(std::size_t count) {
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < count; ++i) order.push_back(i % 2 == 0 ? i / 2 : count - 1 - i / 2);
+    return order;
+}
+
+/// Bytes of the family's largest template: its images take the longest.
+std::size_t template_bytes(const Family& family) {
+    std::size_t most = 0;
+    for (const Variant* variant : family.variants) {
+        const EmbeddedSource* source = find_source(variant->source);
+        if (source != nullptr) most = std::max(most, source->device_bytes);
+    }
+    return most;
+}
+
+/// The first sizes of all shapes, then their last ones, their second ones and so on. So a neighbour's winner
+/// is known by the time that a size has its turn, and images made for it have long been asked for; calls that
+/// take the GPU long give compilers time for the images of short ones; and no long one is left for the end.
+/// In each round those come first that have their images first. A capture's problems stand in their order
+/// already.
 std::vector<std::size_t> in_turns(const Workload& workload, const std::vector<std::size_t>& hand) {
-    std::vector<std::pair<std::size_t, std::size_t>> turns;  // round, index
-    std::map<std::string, std::size_t> rounds;
-    for (const std::size_t index : hand) {
-        const std::size_t round = rounds[to_string(static_part(workload.problems[index]))]++;
-        turns.emplace_back(workload.captured.empty() ? round : 0, index);
+    if (!workload.captured.empty()) return hand;
+    std::map<std::string, std::vector<std::size_t>> parts;
+    for (const std::size_t index : hand)
+        parts[to_string(static_part(workload.problems[index]))].push_back(index);
+    std::vector<std::tuple<std::size_t, std::size_t, std::size_t>> turns;  // round, bytes, index
+    for (const auto& [_, sizes] : parts) {
+        std::size_t round = 0;
+        for (const std::size_t place : from_both_ends(sizes.size())) {
+            const std::size_t index = sizes[place];
+            turns.emplace_back(round++, template_bytes(*workload.problems[index].family), index);
+        }
     }
     std::ranges::sort(turns);
     std::vector<std::size_t> order;
-    for (const auto& [round, index] : turns) order.push_back(index);
+    for (const auto& [round, bytes, index] : turns) order.push_back(index);
     return order;
 }
 
@@ -143,11 +171,15 @@ class Run {
 
     void begin() {
         find_open_problems();
-        if (options_.lower_trials && !open_problems().empty()) knowledge_.add_lower(options_.lower_trials());
-        time_left_.emplace(open_problems());
-        for (const std::size_t index : list()) {
-            if (is_open_[index]) prepare_list(workload_.problems[index], context_);
+        const std::vector<Problem> open = open_problems();
+        if (!open.empty()) context_.measurer.get_ready();
+        if (options_.lower_trials && !open.empty()) knowledge_.add_lower(options_.lower_trials());
+        time_left_.emplace(open);
+        for (std::size_t place = 0; place < list().size(); ++place) {
+            const std::size_t index = list()[place];
+            if (is_open_[index]) prepare_list(workload_.problems[index], place, context_);
         }
+        ask_for_known({}, {});
         answer_first();
     }
 
@@ -204,6 +236,7 @@ class Run {
             is_open_.push_back(!finished_.back());
         }
         prefetched_.resize(finished_.size());
+        is_known_asked_.resize(finished_.size());
     }
 
     /// Where times are known before images, every problem has an answer at once; the races refine them.
@@ -264,8 +297,8 @@ class Run {
         CandidateList candidates = list_candidates(problem, context_);
         candidates_listed_ += candidates.order.size();
         progress_.current_total = candidates.order.size();
-        prefetch(problem, candidates);
-        prefetch_ahead();
+        prefetch(problem, candidates, {});
+        prefetch_ahead(tuning_time(problem));
         ProblemTuner tuner(problem, std::move(candidates), context_);
         ProblemResult result = tuner.run();
         result_.measurements += tuner.launched();
@@ -291,7 +324,7 @@ class Run {
         CandidateList list{.order = {winner}, .fallback = fallback(problem, traits()), .incumbent = winner};
         list.order.insert(list.order.end(), found.begin(), found.end());
         list.first_culprit = list.order.size();
-        prefetch(problem, list);
+        prefetch(problem, list, {});
         return list;
     }
 
@@ -380,27 +413,55 @@ class Run {
         }
     }
 
-    void prefetch(const Problem& problem, const CandidateList& candidates) {
+    void prefetch(const Problem& problem, const CandidateList& candidates, std::chrono::milliseconds until) {
         for (const Candidate& candidate : candidates.order) context_.asked.add(problem, candidate);
-        if (!context_.measurer.needs_images()) return;
+        if (context_.measurer.needs_images())
+            ask_for_images(problem, surely_tried(problem, candidates, context_.measurer), until);
+    }
+
+    void ask_for_images(const Problem& problem, const std::vector<Candidate>& candidates,
+                        std::chrono::milliseconds until) {
         std::vector<Candidate> needed;
-        for (const Candidate& candidate : surely_tried(problem, candidates, context_.measurer)) {
+        for (const Candidate& candidate : candidates) {
             const cache::Trial* known = knowledge_.valid_trial(problem, candidate);
             if (known == nullptr || !is_lasting(known->status)) needed.push_back(candidate);
         }
-        context_.images.prefetch(problem, needed);
+        context_.images.prefetch(problem, needed, until);
     }
 
     /// Compilers work on the next open problems while this one is measured, as far as their images have room.
-    void prefetch_ahead() {
+    void prefetch_ahead(std::chrono::milliseconds until) {
         const std::vector<std::size_t> next = work_.agenda.ahead(hand_, is_open_, problems_ahead);
         for (const std::size_t index : next) {
-            if (prefetched_[index]) continue;
-            if (!context_.images.has_room()) return;
-            prefetched_[index] = true;
-            prefetch(workload_.problems[index], list_candidates(workload_.problems[index], context_));
+            if (!prefetched_[index]) {
+                if (!context_.images.has_room()) return;
+                prefetched_[index] = true;
+                prefetch(workload_.problems[index], list_candidates(workload_.problems[index], context_),
+                         until);
+            }
+            until += tuning_time(workload_.problems[index]);
         }
         if (next.size() < problems_ahead) plan_looks();
+        ask_for_known(next, until);
+    }
+
+    /// Where compilers would soon have nothing to do: what is sure about the lists of problems behind the
+    /// next ones. Their images count as asked for when these have their turn, so that no list hangs on how
+    /// fast compilers are. Not where predictions alone choose: there few of a list are compiled.
+    void ask_for_known(std::span<const std::size_t> next, std::chrono::milliseconds until) {
+        const bool are_all_tried = context_.measurer.needs_images() &&
+                                   context_.measurer.provenance() != cache::Provenance::predicted;
+        if (!are_all_tried) return;
+        for (const std::size_t index : work_.agenda.waiting(hand_)) {
+            if (!is_open_[index] || std::ranges::find(next, index) != next.end()) continue;
+            if (!context_.images.is_short_of_work() || !context_.images.has_room()) return;
+            const Problem& problem = workload_.problems[index];
+            if (!is_known_asked_[index]) {
+                is_known_asked_[index] = true;
+                ask_for_images(problem, known_candidates(problem, context_), until);
+            }
+            until += tuning_time(problem);
+        }
     }
 
     /// Nobody launches what lost a race: nine in ten images. A cache that is busy keeps them until the next
@@ -459,6 +520,7 @@ class Run {
     std::vector<bool> is_open_;                          ///< not finished
     std::vector<std::optional<cache::Trial>> first_answers_;
     std::vector<bool> prefetched_;
+    std::vector<bool> is_known_asked_;             ///< images of its known candidates, ahead of its list
     std::map<std::size_t, cache::Trial> winners_;  ///< of what this hand has raced and is to look at again
     std::map<std::size_t, CandidateList> looks_;   ///< planned ones
     bool is_second_look_ = false;
