@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <functional>
+#include <future>
 #include <memory>
 #include <mutex>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -267,16 +270,34 @@ Outcome describe(const Share& share, const std::vector<TuneRun>& runs, const Tun
     return outcome;
 }
 
-/// The layers below the user's, read when they are first asked for.
+/// The layers below the user's, read once.
+class LowerLayers {
+  public:
+    /// Where the user's has nothing they will surely be asked for: a thread reads them while the driver is
+    /// opened, which takes about as long.
+    explicit LowerLayers(const Console& console) : console_(console) {
+        if (std::filesystem::exists(cache::layer_paths().user)) return;
+        try {
+            ahead_ = std::async(std::launch::async, [this] { static_cast<void>(trials()); });
+        } catch (const std::system_error&) {  // no more threads
+        }
+    }
+
+    /// What cannot be read is thrown to whoever asks.
+    const std::vector<cache::Trial>& trials() {
+        std::call_once(once_, [this] { trials_ = lower_trials(console_); });
+        return trials_;
+    }
+
+  private:
+    const Console& console_;
+    std::once_flag once_;
+    std::vector<cache::Trial> trials_;
+    std::future<void> ahead_;  ///< ends before the others do
+};
+
 std::function<std::vector<cache::Trial>()> read_once(const Console& console) {
-    struct Read {
-        std::once_flag once;
-        std::vector<cache::Trial> trials;
-    };
-    return [&console, read = std::make_shared<Read>()] {
-        std::call_once(read->once, [&] { read->trials = lower_trials(console); });
-        return read->trials;
-    };
+    return [layers = std::make_shared<LowerLayers>(console)] { return layers->trials(); };
 }
 
 #if HONE_WITH_DECODER

@@ -2,6 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include <sys/resource.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
 #include <thread>
 
 #include "runtime/nvrtc/nvrtc.h"
@@ -17,6 +22,38 @@ namespace {
 
 CompilePoolOptions options(std::chrono::seconds time_limit = std::chrono::seconds(60)) {
     return {.arch = {9, 0, true}, .nvrtc = "13.0", .workers = 2, .time_limit = time_limit};
+}
+
+/// The first candidates of which no two share an image.
+std::vector<Candidate> with_own_images(std::size_t count) {
+    std::vector<Candidate> candidates;
+    std::set<std::string> images;
+    for (std::size_t i = 0; candidates.size() < count; ++i) {
+        const Candidate candidate = ranked_candidate(i);
+        if (images.insert(to_string(image_candidate(candidate, {9, 0, true}))).second)
+            candidates.push_back(candidate);
+    }
+    return candidates;
+}
+
+std::vector<std::string> lines_in(const std::filesystem::path& file) {
+    std::vector<std::string> lines;
+    std::ifstream stream(file);
+    for (std::string line; std::getline(stream, line);) lines.push_back(line);
+    return lines;
+}
+
+/// Whether a line of the fake compiler's log is this candidate's image.
+bool names_all(const std::string& line, const Candidate& candidate) {
+    const Candidate image = image_candidate(candidate, {9, 0, true});
+    const std::string words = line + ' ';
+    bool all = words.find(std::string(image.variant->source)) != std::string::npos;
+    for (std::size_t i = 0; i < image.variant->tunables.size(); ++i) {
+        const std::string word =
+            ' ' + std::string(image.variant->tunables[i].name) + '=' + std::to_string(image.config[i]) + ' ';
+        all = all && words.find(word) != std::string::npos;
+    }
+    return all;
 }
 
 }  // namespace
@@ -88,6 +125,54 @@ TEST_CASE("what the cache has for an answer is waited for, too") {
     };
     CHECK(get_all() > 6);
     CHECK(get_all() > 6);
+}
+
+TEST_CASE("images are begun in the order in which they are needed, those that are waited for first") {
+    const std::vector<Candidate> candidates = with_own_images(6);
+    const Scratch scratch;
+    const std::filesystem::path log = scratch.path("compiles");
+    const FakeMachine fakes("compile:log=" + log.string() + "; compile:match=" + words_of(candidates[0]) +
+                            ":sleep_us=2000000");
+    auto cache = scratch.cache();
+    CompilePoolOptions one = options();
+    one.workers = 1;
+    CompilePool pool(cache, one);
+    CompilePool::Share images(pool);
+    const auto prefetch = [&](std::size_t i, std::chrono::seconds until) {
+        images.prefetch(norm_problem(1), {candidates[i]}, until);
+    };
+    CHECK(images.is_short_of_work());
+    prefetch(0, std::chrono::seconds(300));
+    while (lines_in(log).empty()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    prefetch(1, std::chrono::seconds(200));
+    prefetch(2, std::chrono::seconds(250));
+    prefetch(3, std::chrono::seconds(100));
+    prefetch(4, std::chrono::seconds(400));
+    CHECK_FALSE(images.is_short_of_work());
+    prefetch(2, std::chrono::seconds(50));  // somebody needs it earlier
+    for (const std::size_t i : {5, 4})
+        CHECK(images.get(norm_problem(1), candidates[i]).status == TrialStatus::ok);
+    for (const std::size_t i : {0, 1, 2, 3}) (void)images.get(norm_problem(1), candidates[i]);
+    const std::vector<std::string> begun = lines_in(log);
+    const std::vector<std::size_t> order{0, 5, 4, 2, 3, 1};  // when 4 is waited for 5 is there
+    REQUIRE(begun.size() == order.size());
+    for (std::size_t place = 0; place < order.size(); ++place) {
+        CAPTURE(place);
+        CHECK(names_all(begun[place], candidates[order[place]]));
+    }
+}
+
+TEST_CASE("compilers leave the cores to others") {
+    const Scratch scratch;
+    const std::filesystem::path log = scratch.path("compiles");
+    const FakeMachine fakes("compile:log=" + log.string());
+    auto cache = scratch.cache();
+    CompilePool pool(cache, options());
+    CompilePool::Share images(pool);
+    CHECK(images.get(norm_problem(1), ranked_candidate(0)).status == TrialStatus::ok);
+    const auto compiler =
+        static_cast<id_t>(std::stoi(lines_in(log).at(0)));  // the line begins with its number
+    CHECK(getpriority(PRIO_PROCESS, compiler) > getpriority(PRIO_PROCESS, 0));
 }
 
 TEST_CASE("a compile that takes too long is killed, and the next one works") {

@@ -195,6 +195,30 @@ TEST_CASE("a worker that sees no GPU is a NoDeviceError, and one that sees anoth
                          doctest::Contains("sees NVIDIA A10 as GPU 0, not NVIDIA H100"), WorkerError);
 }
 
+TEST_CASE("a worker that is made ready takes its place when a problem begins, and says then what is wrong") {
+    Bench bench;
+    Measurer& measurer = *bench.session.measurer;
+    {
+        const ScopedVariable none("HONE_FAKE_SCRIPT", "device:count=0");
+        measurer.get_ready();
+        measurer.get_ready();
+        CHECK(bench.session.measurer->worker_pid() == -1);
+        CHECK(measurer.busy().count() == 0);
+    }
+    CHECK_THROWS_AS((void)measurer.begin_problem(bench.problem), NoDeviceError);
+
+    Bench other;
+    other.session.measurer->get_ready();
+    {
+        const ScopedVariable none("HONE_FAKE_SCRIPT", "device:count=0");  // for those that start from now on
+        REQUIRE(other.session.measurer->begin_problem(other.problem).detail == "");
+    }
+    const pid_t worker = other.session.measurer->worker_pid();
+    other.session.measurer->get_ready();
+    CHECK(other.verify(1).status == TrialStatus::ok);
+    CHECK(other.session.measurer->worker_pid() == worker);
+}
+
 TEST_CASE("workers that die before they are ready end the run with a clear error") {
     Bench bench("launch:match=source=rmsnorm/reference.cu:fail=700");
     CHECK_THROWS_WITH_AS((void)bench.session.measurer->begin_problem(bench.problem),

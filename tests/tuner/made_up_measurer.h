@@ -43,15 +43,22 @@ class MadeUpMeasurer final : public Measurer {
     std::function<double(const std::string&)> true_us = [](const std::string&) { return 10.0; };
     std::map<std::string, Verdict> failures;  ///< by candidate text
     cache::Provenance kind = cache::Provenance::measured;
+    bool with_images = false;  ///< asks for them, and looks at none
     std::mt19937_64 random{1};
     std::map<std::string, int> verified;  ///< how often
     int problems = 0;
+    std::vector<Problem> begun;  ///< in order
+    bool is_ready = false;
     std::function<void(const std::string&)> on_verify;
 
     [[nodiscard]] const DeviceInfo& device() const override { return device_; }
     [[nodiscard]] cache::Provenance provenance() const override { return kind; }
-    [[nodiscard]] bool needs_images() const override { return false; }
-    [[nodiscard]] Verdict begin_problem(const Problem&) override { return ++problems, Verdict{}; }
+    [[nodiscard]] bool needs_images() const override { return with_images; }
+    void get_ready() override { is_ready = true; }
+    [[nodiscard]] Verdict begin_problem(const Problem& problem) override {
+        begun.push_back(problem);
+        return ++problems, Verdict{};
+    }
     [[nodiscard]] Verdict verify(const CandidateImage& candidate) override {
         const std::string name = to_string(candidate.candidate);
         ++verified[name];

@@ -37,12 +37,17 @@ class CountedImages final : public ImageSource {
   public:
     int asked = 0;
     std::set<std::string> prefetched;
+    bool is_short = false;              ///< of work
+    std::size_t asked_first_after = 0;  ///< prefetched when the first one was waited for
 
-    void prefetch(const Problem&, const std::vector<Candidate>& candidates,
+    [[nodiscard]] bool is_short_of_work() const override { return is_short; }
+    void prefetch(const Problem& problem, const std::vector<Candidate>& candidates,
                   std::chrono::milliseconds) override {
-        for (const Candidate& candidate : candidates) prefetched.insert(to_string(candidate));
+        for (const Candidate& candidate : candidates)
+            prefetched.insert(to_string(problem) + ' ' + to_string(candidate));
     }
     [[nodiscard]] Result get(const Problem&, const Candidate& candidate) override {
+        if (asked == 0) asked_first_after = prefetched.size();
         ++asked;
         const std::size_t drawn = std::hash<std::string>{}(to_string(candidate));
         return {.detail = {},
@@ -412,6 +417,65 @@ TEST_CASE("who cannot win by what is known before compiling is not compiled, and
     CHECK(few.asked < many.asked / 2);
     CHECK(few.prefetched.size() <= static_cast<std::size_t>(few.asked));
     MESSAGE(few.asked, " compiles instead of ", many.asked);
+}
+
+TEST_CASE(
+    "sizes of a shape are raced from both ends, in each round those first that have their images first") {
+    Workload list{.name = "test", .problems = {}, .tuned = {}, .without_family = {}};
+    const auto add = [&](const std::string& text, std::initializer_list<int> sizes) {
+        for (const int size : sizes) list.problems.push_back(*parse_problem(text + std::to_string(size)));
+    };
+    add("rmsnorm dtype=bf16 hidden=4096 rows=", {1, 2, 4, 8, 16});
+    add("embedding dtype=bf16 hidden=4096 vocabulary=32000 tokens=", {1, 64});
+    const Scratch scratch;
+    auto cache = scratch.cache();
+    MadeUpMeasurer measurer;
+    (void)tune_quickly(list, measurer, cache);
+    CHECK(measurer.is_ready);
+    std::vector<std::ptrdiff_t> order;
+    for (const Problem& problem : measurer.begun) {
+        const auto number = std::ranges::find(list.problems, problem) - list.problems.begin();
+        if (std::ranges::find(order, number) == order.end()) order.push_back(number);
+    }
+    CHECK(order == std::vector<std::ptrdiff_t>{5, 0, 6, 4, 1, 3, 2});
+
+    MadeUpMeasurer again;
+    (void)tune_quickly(list, again, cache);
+    CHECK_FALSE(again.is_ready);  // nothing is open
+}
+
+TEST_CASE("compilers without work get the images that lists are sure to need, and no list changes") {
+    std::vector<std::int64_t> rows;
+    for (std::int64_t i = 1; i <= 40; ++i) rows.push_back(i);
+    const Scratch before;
+    auto lower = before.cache();
+    MadeUpMeasurer first;
+    first.true_us = spread;
+    (void)tune_quickly(workload(rows), first, lower);
+    const auto tuned = [&](CountedImages& images, MadeUpMeasurer& measurer) {
+        const Scratch scratch;
+        auto cache = scratch.cache();
+        measurer.with_images = true;
+        measurer.true_us = spread;
+        const TuneOptions quick{.effort = Effort::quick, .lower_trials = [&] { return lower.trials(); }};
+        std::vector<std::string> winners;
+        for (const ProblemResult& problem :
+             tune(workload(rows), quick, measurer, images, cache, {}, never).problems) {
+            REQUIRE(problem.winner);
+            winners.push_back(problem.winner->candidate);
+        }
+        return winners;
+    };
+    CountedImages busy;
+    MadeUpMeasurer beside_busy;
+    const std::vector<std::string> winners = tuned(busy, beside_busy);
+    CountedImages idle;
+    idle.is_short = true;
+    MadeUpMeasurer beside_idle;
+    CHECK(tuned(idle, beside_idle) == winners);
+    CHECK(beside_idle.verified == beside_busy.verified);
+    CHECK(idle.prefetched == busy.prefetched);  // each was needed
+    CHECK(idle.asked_first_after > 2 * busy.asked_first_after);
 }
 
 TEST_CASE("predictions are answers before anything is compiled, and stay when the run is stopped") {
