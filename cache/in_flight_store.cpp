@@ -92,7 +92,7 @@ void insert_in_flight(const Connection& connection, const InFlight& row) {
 }
 
 void delete_in_flight(const Connection& connection, const InFlight& row) {
-    delete_row(connection, row, identity_of_process(row.pid).host);
+    delete_row(connection, row, host_name());
 }
 
 std::vector<InFlight> select_in_flight(const Connection& connection, Whose whose) {

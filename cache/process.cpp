@@ -12,11 +12,6 @@
 namespace hone::cache {
 namespace {
 
-std::string host_name() {
-    std::array<char, 256> buffer{};
-    return ::gethostname(buffer.data(), buffer.size() - 1) == 0 ? std::string(buffer.data()) : std::string();
-}
-
 std::string first_line(const std::string& file) {
     std::ifstream in(file);
     std::string line;
@@ -39,6 +34,11 @@ std::int64_t start_ticks(std::int64_t pid) {
 }
 
 }  // namespace
+
+std::string host_name() {
+    std::array<char, 256> buffer{};
+    return ::gethostname(buffer.data(), buffer.size() - 1) == 0 ? std::string(buffer.data()) : std::string();
+}
 
 ProcessIdentity identity_of_process(std::int64_t pid) {
     return {.host = host_name(),

@@ -13,6 +13,8 @@ struct ProcessIdentity {
     std::int64_t start = 0;  ///< clock ticks after boot; 0 when the process does not exist
 };
 [[nodiscard]] ProcessIdentity identity_of_process(std::int64_t pid);
+/// Its `host` alone, without a look at the process.
+[[nodiscard]] std::string host_name();
 
 /// Unix time in milliseconds.
 [[nodiscard]] std::int64_t now_ms();
