@@ -12,6 +12,7 @@
 #include "cli/stored.h"
 #include "cli/value_types.h"
 #include "runtime/system/atomic_file.h"
+#include "tuner/search/shared_winners.h"
 #include "tuner/search/shortlist.h"
 
 namespace hone::cli {
@@ -21,6 +22,7 @@ struct Options {
     std::string output;
     Selection selection;
     bool predicted = false;
+    bool few_images = false;
 };
 
 /// Winners that are in the cache and not in the file.
@@ -81,10 +83,18 @@ std::vector<cache::Trial> wanted_trials(const Options& options, Losses& losses, 
     };
     add(own);
     add(lower);
+    std::vector<tuner::WonRace> won;
+    for (auto& [key, trials] : races) won.push_back(std::move(trials));
+    if (options.few_images) {
+        const tuner::SharedWinners shared = tuner::share_images(won);
+        console.note(
+            fmt::format("{} of {} winners gave their place to kernels that tie: {} images, before {}",
+                        shared.changed, won.size(), shared.images, shared.images_before));
+    }
     std::vector<cache::Trial> wanted;
-    for (auto& [key, trials] : races) {
-        wanted.push_back(trials.front());
-        std::ranges::move(tuner::contenders(trials.front(), trials), std::back_inserter(wanted));
+    for (const tuner::WonRace& race : won) {
+        wanted.push_back(race.front());
+        std::ranges::move(tuner::contenders(race.front(), race), std::back_inserter(wanted));
     }
     return wanted;
 }
@@ -135,6 +145,10 @@ Runner declare_export(const Arguments& app) {
     options->selection.declare(app);
     app.add_flag("--with-predicted", options->predicted,
                  "Predicted winners too (default: measured and replayed ones)");
+    app.add_flag(
+        "--few-images", options->few_images,
+        "Of kernels that tie with a winner in its final, the one that ties at most sizes of the same "
+        "static problem (default: the winner)");
     return [options](const Console& console) { return export_winners(*options, console); };
 }
 
