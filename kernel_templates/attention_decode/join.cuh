@@ -223,25 +223,31 @@ __device__ inline void send(const Shared& shared, const ClusterSize& cluster, in
                    {joined.state().max, joined.state().sum}, full);
 }
 
-/// The sum of what the blocks of the cluster have left at a place of theirs.
-__device__ inline Joined sum_of_inbox(const Inbox& inbox, const ClusterSize& cluster, int place) {
-    constexpr int together = 8;
-    const int pitch = inbox_pitch(cluster);
+/// The sum of what `blocks` have left at a place of theirs, so many loaded together: a multiple of that.
+template <int together>
+__device__ inline Joined sum_of_inbox(const Inbox& inbox, int blocks, int place, int pitch) {
     Joined joined;
 #pragma unroll 1
-    for (int first = 0; first < cluster.blocks; first += together) {
+    for (int first = 0; first < blocks; first += together) {
 #pragma unroll
         for (int rank = first; rank < first + together; ++rank)
-            if (rank < cluster.blocks) joined.include(inbox.states[rank * pitch + place]);
+            joined.include(inbox.states[rank * pitch + place]);
     }
 #pragma unroll 1
-    for (int first = 0; first < cluster.blocks; first += together) {
+    for (int first = 0; first < blocks; first += together) {
 #pragma unroll
         for (int rank = first; rank < first + together; ++rank)
-            if (rank < cluster.blocks)
-                joined.add(inbox.states[rank * pitch + place], inbox.sums[rank * pitch + place]);
+            joined.add(inbox.states[rank * pitch + place], inbox.sums[rank * pitch + place]);
     }
     return joined;
+}
+/// No branches within a sum but these: beside predicated loads the compiler gave the loop over the cache
+/// fewer registers and 70 instructions more (NVRTC 13.0).
+__device__ inline Joined sum_of_inbox(const Inbox& inbox, const ClusterSize& cluster, int place) {
+    const int pitch = inbox_pitch(cluster);
+    if (cluster.blocks == 2) return sum_of_inbox<2>(inbox, 2, place, pitch);
+    if (cluster.blocks == 4) return sum_of_inbox<4>(inbox, 4, place, pitch);
+    return sum_of_inbox<8>(inbox, cluster.blocks, place, pitch);
 }
 
 /// Adds what the inbox received.
