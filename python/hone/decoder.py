@@ -19,7 +19,9 @@ import warnings
 import weakref
 from ctypes import byref, c_char_p, c_int32, c_size_t, c_void_p
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union, cast
+from typing import (
+    Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union, cast,
+)  # fmt: skip
 
 from ._native import decoder_structs
 from ._native.decoder_library import check, decoder_library
@@ -34,6 +36,8 @@ Prompt = Union[str, Sequence[int], Sequence[Message]]
 
 # How long a call of the library waits at a time: Python looks for Ctrl-C in between.
 _SLICE_MS = 100
+
+_Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True)
@@ -153,7 +157,7 @@ class Decoder:
             max_sequences=_integer("max_sequences", max_sequences, 31),
             max_context=_integer("max_context", 0 if max_context is None else max_context, 63),
             max_step_tokens=_integer("max_step_tokens", max_step_tokens, 63),
-            memory_share=memory_share,
+            memory_share=_number("memory_share", memory_share),
             format=None if format is None else _bytes_of("format", format),
             group=_integer("group", -1 if group is None else group, 63),
             zeros=bool(zeros),
@@ -203,12 +207,13 @@ class Decoder:
         seed."""
         if isinstance(prompts, str):
             raise TypeError(f"prompts: {prompts!r} is one text; allowed is a list of prompts")
+        prompts = _list_of("prompts", prompts, "prompts")
         streams: List[TextStream] = []
         try:
             for number, prompt in enumerate(prompts):
                 streams.append(self.stream(
                     prompt, max_tokens=max_tokens, temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p,
-                    seed=None if seed is None else seed + number, stop=stop, ignore_end=ignore_end,
+                    seed=None if seed is None else _integer("seed", seed, 63) + number, stop=stop, ignore_end=ignore_end,
                     plain_prompt=plain_prompt,
                 ))  # fmt: skip
             _finish(streams)
@@ -232,10 +237,10 @@ class Decoder:
             struct_size=ctypes.sizeof(decoder_structs.DecoderRequest),
             flags=flags,
             max_tokens=0 if max_tokens is None else _at_least_one("max_tokens", max_tokens),
-            temperature=temperature,
+            temperature=_number("temperature", temperature),
             top_k=_integer("top_k", top_k, 31),
-            top_p=top_p,
-            min_p=min_p,
+            top_p=_number("top_p", top_p),
+            min_p=_number("min_p", min_p),
             seed=secrets.randbits(62) if seed is None else _integer("seed", seed, 63),
         )
         if isinstance(prompt, str):
@@ -244,7 +249,7 @@ class Decoder:
         else:
             request.prompt_ids = ids = _ids_of("prompt", cast(Sequence[int], prompt))
             request.prompt_id_count = len(ids)
-        stops = [stop] if isinstance(stop, str) else list(stop)
+        stops = [stop] if isinstance(stop, str) else _list_of("stop", stop, "texts")
         request.stops = (c_char_p * len(stops))(*[_bytes_of("stop", one) for one in stops])
         request.stop_count = len(stops)
         with self._lock:
@@ -274,7 +279,7 @@ class Decoder:
     def render_chat(self, messages: Sequence[Message]) -> str:
         """The text behind which the model answers a conversation, as its folder's chat template has it. Each message has
         a "role" ("system", "user" or "assistant") and a "content"."""
-        given = [_parts_of(number, message) for number, message in enumerate(messages)]
+        given = [_parts_of(*numbered) for numbered in enumerate(_list_of("messages", messages, "messages"))]
         roles, contents = ((c_char_p * len(given))(*parts) for parts in zip(*given)) if given else (None, None)
         text, length = ctypes.create_string_buffer(4096), c_size_t()
         with self._lock:
@@ -370,6 +375,22 @@ def _integer(name: str, value: int, bits: int) -> int:
     if not -(2**bits) <= value < 2**bits:
         raise ValueError(f"{name}: {value}; allowed are numbers of {bits + 1} bits")
     return value
+
+
+def _number(name: str, value: float) -> float:
+    if not hasattr(value, "__float__"):
+        raise TypeError(f"{name}: {value!r}; allowed is a number")
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(f"{name}: {value!r}; allowed are numbers that fit 64 bits") from None
+
+
+def _list_of(name: str, given: Iterable[_Item], what: str) -> List[_Item]:
+    try:
+        return list(given)
+    except TypeError:
+        raise TypeError(f"{name}: a {type(given).__name__}; allowed is a list of {what}") from None
 
 
 def _at_least_one(name: str, value: int) -> int:

@@ -298,7 +298,9 @@ class Refusing(Case):
         for arguments, kind, words in (
             ({"temperature": -1}, hone.BadArgumentError, "temperature is -1; allowed: 0 to 100"),
             ({"temperature": float("nan")}, hone.BadArgumentError, "temperature is nan"),
-            ({"temperature": "hot"}, TypeError, ""),
+            ({"temperature": "hot"}, TypeError, "^temperature: 'hot'; allowed is a number"),
+            ({"top_p": []}, TypeError, r"^top_p: \[\]; allowed is a number"),
+            ({"min_p": 10**400}, ValueError, "^min_p: 10*; allowed are numbers that fit"),
             ({"top_p": 0}, hone.BadArgumentError, "top_p is 0; allowed: above 0, to 1"),
             ({"top_k": 1 << 31}, ValueError, "top_k: 2147483648; allowed are numbers of 32 bits"),
             ({"max_tokens": 0}, ValueError, "max_tokens: 0; allowed are numbers from 1, or None"),
@@ -306,7 +308,9 @@ class Refusing(Case):
             ({"stop": ""}, hone.BadArgumentError, r"the length of stops\[0\] is 0; allowed: 1 to 4096"),
             ({"stop": "a\0b"}, ValueError, "stop: .* has the character 0"),
             ({"stop": [3]}, TypeError, "stop: 3; allowed is a str"),
+            ({"stop": 3}, TypeError, "^stop: a int; allowed is a list of texts"),
             ({"seed": 1 << 70}, ValueError, "seed: "),
+            ({"seed": range(2)}, TypeError, "^seed: .* allowed is an int"),
         ):
             with self.subTest(arguments), self.assertRaisesRegex(kind, words):
                 self.decoder.generate("a", **arguments)
@@ -323,6 +327,10 @@ class Refusing(Case):
                 self.decoder.generate(prompt)
         with self.assertRaisesRegex(TypeError, "is one text; allowed is a list of prompts"):
             self.decoder.generate_many("ab")
+        with self.assertRaisesRegex(TypeError, "^prompts: a int; allowed is a list of prompts"):
+            self.decoder.generate_many(7)
+        with self.assertRaisesRegex(TypeError, "^messages: a int; allowed is a list of messages"):
+            self.decoder.render_chat(7)
         self.assert_idle()
 
     def test_a_prompt_of_many_that_is_wrong_stops_the_others(self) -> None:
