@@ -88,6 +88,23 @@ Outcome describe_usage_error(const CLI::App& app, const CLI::ParseError& error,
         of_flag ? fmt::format("{}; a flag takes true, false or nothing", error.what()) : error.what(), hint);
 }
 
+/// The controls that JSON lets stand between quotes, DEL and C1, as \u00NN: a terminal obeys them there, too.
+std::string escape_high_controls(std::string_view json) {
+    std::string text;
+    text.reserve(json.size());
+    for (std::size_t i = 0; i < json.size(); ++i) {
+        const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(json[at]); };
+        const bool is_c1 = byte(i) == 0xC2 && i + 1 < json.size() && byte(i + 1) < 0xA0;
+        if (is_c1 || byte(i) == 0x7F) {
+            if (is_c1) ++i;
+            text += fmt::format("\\u{:04x}", byte(i));
+        } else {
+            text += json[i];
+        }
+    }
+    return text;
+}
+
 std::string envelope(const std::string& command, const Outcome& outcome) {
     Json json{{"schema", fmt::format("hone.{}/1", command)}, {"ok", outcome.exit == ExitCode::ok}};
     if (!outcome.data.is_null()) json["data"] = outcome.data;
@@ -96,7 +113,7 @@ std::string envelope(const std::string& command, const Outcome& outcome) {
                          {"message", outcome.error->message},
                          {"hint", outcome.error->hint}};
     }
-    return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+    return escape_high_controls(json.dump(2, ' ', false, Json::error_handler_t::replace)) + '\n';
 }
 
 /// Errors quote what they were given, however long that was. A command that is to be pasted stays whole.

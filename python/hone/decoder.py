@@ -53,7 +53,14 @@ class Completion:
         return self.text
 
 
-class TextStream(Iterator[str]):
+class _OneOfAKind:
+    """What holds a handle of the library: a copy would be left with one that is destroyed."""
+
+    def __reduce_ex__(self, _protocol: Any) -> Any:  # which copy.copy() asks, too
+        raise TypeError(f"a {type(self).__name__} is neither copied nor pickled: it holds a part of the GPU")
+
+
+class TextStream(_OneOfAKind, Iterator[str]):
     """A text in the making: iterating waits for its pieces. `ids` and `text` have what was iterated over, `end` is None
     until it is known. The text grows in the meantime; close() and the end of a `with` block stop it."""
 
@@ -126,7 +133,7 @@ class TextStream(Iterator[str]):
         self.close()
 
 
-class Decoder:
+class Decoder(_OneOfAKind):
     """A model on a GPU, and the thread of the library that computes its texts.
 
     `folder` has config.json, safetensors and a tokenizer, as `hone generate` takes it. `device` is as for

@@ -195,6 +195,10 @@ TEST_CASE("control characters of outside strings are escaped") {
     CHECK(ended.err.find("evil\\x1b[2Jname\\x7f\\xc2\\x9b") != std::string::npos);
     const Ended json = sandbox.run({"tune", "evil\033\xff", "--json"});
     CHECK(json.json()["error"]["message"].is_string());
+    const Ended high = sandbox.run({"tune", "evil\x7f\xc2\x9b\xc3\x9b", "--json"});
+    CHECK_FALSE(has_controls(high.out));
+    CHECK(high.out.find("evil\\u007f\\u009b\xc3\x9b") != std::string::npos);
+    CHECK(high.json()["error"]["message"].get<std::string>().find("evil\x7f\xc2\x9b") != std::string::npos);
 }
 
 TEST_CASE("a full stdout is a failure") {

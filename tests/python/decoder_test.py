@@ -3,9 +3,11 @@ has its begin token there, which shows as no text; with the tokenizer of tests/d
 
 from __future__ import annotations
 
+import copy
 import gc
 import json
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -257,6 +259,15 @@ class Closing(Case):
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60,
         )  # fmt: skip
         self.assertEqual((ended.returncode, ended.stdout), (0, "end\n"))
+
+    def test_there_are_no_copies(self) -> None:
+        stream = self.decoder.stream("a", max_tokens=2)
+        for one in (self.decoder, stream):
+            for copied in (copy.copy, copy.deepcopy, pickle.dumps):
+                with self.subTest(one=one, how=copied), self.assertRaisesRegex(TypeError, "neither copied nor pickled"):
+                    copied(one)
+        stream.close()
+        self.assert_idle()
 
     def test_a_child_is_refused(self) -> None:
         ours, theirs = os.pipe()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import pickle
 import shutil
 import signal
 import subprocess
@@ -249,6 +251,14 @@ class Handles(unittest.TestCase):
             self.assertEqual(destroyed, [])
             del norm
             self.assertEqual(destroyed, [handle])
+
+    def test_a_copy_is_the_operator_itself_and_a_pickle_prepares_anew(self) -> None:
+        norm = hone.prepare(hone.RmsNorm(64, max_rows=1))
+        self.assertIs(copy.copy(norm), norm)  # was a second one with the handle of the first
+        self.assertIs(copy.deepcopy({"norm": norm})["norm"], norm)
+        other = pickle.loads(pickle.dumps(norm))
+        self.assertEqual((other.description, other.device), (norm.description, norm.device))
+        self.assertNotEqual(other._handle, norm._handle)
 
     def test_operators_may_be_alive_when_the_process_ends(self) -> None:
         code = "import hone\nhone.kept = hone.prepare(hone.RmsNorm(64, max_rows=1))\nprint('end')"

@@ -57,6 +57,12 @@ class _Sizes(Dict[int, Tuple[ctypes.c_int64, int]]):
 _packing = functools.lru_cache(maxsize=None)(structs.packing)
 
 
+def _prepared_anew(description: Description, device: int) -> Operator:
+    from .prepare import prepare_operator  # which knows all operators, and they this file
+
+    return prepare_operator(description, device, stacklevel=3)
+
+
 class Operator:
     """Base of prepared operators; holds the C handle, which goes with the last reference.
 
@@ -87,6 +93,17 @@ class Operator:
 
     def __repr__(self) -> str:
         return f"<hone operator {self.description} on CUDA device {self.device}>"
+
+    def __copy__(self) -> Operator:
+        """Itself, which nothing changes: a second one of the same handle would be left with none."""
+        return self
+
+    def __deepcopy__(self, _memo: Any) -> Operator:
+        return self
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        """Another process prepares it anew."""
+        return _prepared_anew, (self.description, self.device)
 
     def report(self) -> Dict[str, Any]:
         """What preparing chose, bucket by bucket: the members are those of docs/json-output.md."""
