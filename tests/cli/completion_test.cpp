@@ -152,6 +152,20 @@ TEST_CASE("bash completes commands, options and their values") {
     CHECK(bash_offers(sandbox, "hone completion f") == std::vector<std::string>{"fish"});
 }
 
+TEST_CASE("a model's file whose name is a command is none to complete") {
+    Sandbox sandbox;
+    fs::create_directories(sandbox.path("data/models"));
+    for (const char* name : {"$(touch made)", "`touch made`", "a b", "-x", "own-1.5_b"})
+        fs::copy_file(HONE_SOURCE_DIR "/configs/models/gpt2.yaml",
+                      sandbox.path("data/models") / (std::string(name) + ".yaml"));
+    sandbox.set("HONE_DATA_DIR", sandbox.path("data").string());
+    const std::vector<std::string> offers = bash_offers(sandbox, "hone tune \"\"");
+    CHECK(has(offers, "own-1.5_b"));
+    CHECK_FALSE(has(offers, "-x"));
+    CHECK_FALSE(has(offers, "a"));
+    CHECK_FALSE(fs::exists(sandbox.path("made")));
+}
+
 TEST_CASE("zsh takes its script" * doctest::skip(!fs::exists("/usr/bin/zsh"))) {
     const Sandbox sandbox;
     const std::string script = script_for(sandbox, "zsh");

@@ -8,10 +8,21 @@
 #include "tuner/errors.h"
 
 namespace hone::tuner {
+namespace {
+
+/// Not one that a shell would take for an option or a command: completions list them.
+bool is_plain(std::string_view name) {
+    constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-";
+    return name.find_first_not_of(letters) == std::string_view::npos && !name.starts_with('-');
+}
+
+}  // namespace
 
 std::vector<std::string> known_models() {
     std::vector<std::string> names;
-    for (const auto& file : config_files("models", ".yaml")) names.push_back(file.stem().string());
+    for (const auto& file : config_files("models", ".yaml")) {
+        if (const std::string name = file.stem().string(); is_plain(name)) names.push_back(name);
+    }
     return names;
 }
 

@@ -9,7 +9,7 @@
 
 namespace hone::tuner {
 
-/// Ascending.
+/// Ascending; files whose names have other characters than letters, digits and . _ + - are left out.
 [[nodiscard]] std::vector<std::string> known_models();
 
 /// A known model, a config.json, or the folder of one. Throws InputError (file, line, key) for an unreadable
