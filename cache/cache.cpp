@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "cache/database.h"
+#include "cache/file_size_signal.h"
 #include "cache/image_store.h"
 #include "cache/in_flight_store.h"
 #include "cache/maintenance.h"
@@ -20,6 +21,17 @@ namespace {
 
 constexpr std::int64_t day_ms = std::int64_t{24} * 3600 * 1000;
 constexpr int read_attempts = 3;
+
+/// The connection for one expression that writes.
+class Writer {
+  public:
+    explicit Writer(const sqlite::Connection& connection) : connection_(connection) {}
+    operator const sqlite::Connection&() const { return connection_; }
+
+  private:
+    FileSizeSignal quiet_;
+    const sqlite::Connection& connection_;
+};
 
 }  // namespace
 
@@ -49,9 +61,9 @@ struct Cache::State {
         return mode == OpenMode::read_only && !database.unlocked && is_cured_by_recovery(error);
     }
 
-    const sqlite::Connection& writer() const {
+    Writer writer() const {
         require_own_process();
-        if (mode == OpenMode::read_write) return database.connection;
+        if (mode == OpenMode::read_write) return Writer(database.connection);
         throw CacheError(CacheError::Kind::read_only,
                          fmt::format("{}: was opened for reading only", database.connection.file().string()),
                          "open it for writing");
@@ -62,6 +74,7 @@ struct Cache::State {
     template <class Query>
     auto read(const Query& query) {
         require_own_process();
+        const FileSizeSignal quiet;  // readers make the log's index where there is none
         for (int attempt = 1;; ++attempt) {
             if (!database.unchanged()) database = open_database(database.connection.file(), mode);
             try {
@@ -77,10 +90,18 @@ struct Cache::State {
 
 Cache::Cache(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Cache::Cache(Cache&&) noexcept = default;
-Cache& Cache::operator=(Cache&&) noexcept = default;
-Cache::~Cache() = default;
+Cache& Cache::operator=(Cache&& other) noexcept {
+    const FileSizeSignal quiet;
+    state_ = std::move(other.state_);
+    return *this;
+}
+Cache::~Cache() {
+    const FileSizeSignal quiet;  // the last one to close writes the log into the file
+    state_.reset();
+}
 
 Cache Cache::open(const std::filesystem::path& file, OpenMode mode) {
+    const FileSizeSignal quiet;
     return Cache(std::make_unique<State>(open_database(file, mode), mode));
 }
 

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "cache/file_size_signal.h"
 #include "runtime/dispatch/capture_file.h"
 #include "runtime/system/write_error.h"
 
@@ -60,6 +61,7 @@ LiveCaptures& live_captures() {
 
 std::shared_ptr<Capture> Capture::begin(const std::filesystem::path& file, std::string gpu,
                                         WarningSink warn) {
+    const cache::FileSizeSignal quiet;
     try {
         std::error_code error;
         const std::filesystem::path whole = std::filesystem::absolute(file, error);
@@ -160,6 +162,7 @@ std::uint64_t Capture::runs(Origin origin) const {
 void Capture::write() noexcept {
     if (process_ != ::getpid()) return;
     const std::lock_guard lock(mutex_);
+    const cache::FileSizeSignal quiet;
     try {
         write_changes();
     } catch (const std::exception& error) {

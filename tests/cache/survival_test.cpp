@@ -212,7 +212,6 @@ TEST_CASE("a full disk is said to be full, and what was acknowledged stays") {
         const auto file = directory / ("cache" + std::to_string(step) + ".db");
         INFO("limit " << limit);
         CHECK(in_child([&] {
-                  ::signal(SIGXFSZ, SIG_IGN);
                   const rlimit small{.rlim_cur = limit, .rlim_max = RLIM_INFINITY};
                   const rlimit large{.rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY};
                   require(::setrlimit(RLIMIT_FSIZE, &small) == 0, "setrlimit");

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -278,6 +279,21 @@ TEST_CASE("a warning on stderr is of one line, short, and steers no terminal, wh
     CHECK(printed.find('\x1b') == std::string::npos);
     CHECK(printed.find('\x07') == std::string::npos);
     CHECK(printed.find('\n') == printed.size() - 1);
+}
+
+TEST_CASE("files that may not grow on cost warnings, and the process nothing") {
+    const test::FakeMachine machine;
+    const Scratch scratch;
+    CHECK(in_child([&] {
+              const rlimit none{.rlim_cur = 0, .rlim_max = RLIM_INFINITY};
+              if (::setrlimit(RLIMIT_FSIZE, &none) != 0) throw std::runtime_error("setrlimit");
+              std::vector<std::string> warnings;
+              Runtime runtime({.cache_file = scratch.path("cache.db"),
+                               .capture_file = scratch.path("calls"),
+                               .on_warning = [&](std::string_view text) { warnings.emplace_back(text); }});
+              const Status status = runtime.prepare(small_norm).run(nullptr, test::untouched_args(), 2);
+              if (status != Status::ok || warnings.empty()) throw std::runtime_error("no warning");
+          }) == 0);
 }
 
 TEST_CASE("a name in a working folder that is gone costs a warning in words of ours") {
