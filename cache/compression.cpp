@@ -1,7 +1,6 @@
 #include "cache/compression.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <cstring>
 
@@ -32,7 +31,8 @@ struct Match {
 /// Earlier places of the four bytes at each place, the latest first.
 class Places {
   public:
-    explicit Places(Bytes bytes) : bytes_(bytes), earlier_(bytes.size(), nowhere) { latest_.fill(nowhere); }
+    explicit Places(Bytes bytes)
+        : bytes_(bytes), latest_(std::size_t{1} << hash_bits, nowhere), earlier_(bytes.size(), nowhere) {}
 
     void add(std::size_t at) {
         std::uint32_t& slot = latest_[hash(at)];
@@ -66,7 +66,7 @@ class Places {
     }
 
     Bytes bytes_;
-    std::array<std::uint32_t, std::size_t{1} << hash_bits> latest_{};
+    std::vector<std::uint32_t> latest_;  // 128 KiB: as much as some threads have of a stack
     std::vector<std::uint32_t> earlier_;
 };
 
