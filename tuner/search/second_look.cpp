@@ -143,6 +143,17 @@ std::vector<Candidate> leaders_of(const Problem& problem, const cache::Trial& wi
     return leaders;
 }
 
+void add_neighbours(const Problem& problem, const cache::Trial& winner, const RunContext& run,
+                    Untried& untried) {
+    const std::size_t most = was_raced(problem, run) ? most_neighbours : most_neighbours_of_new_ones;
+    std::size_t added = 0;
+    for (const RankedCandidate& near : neighbours(problem, leaders_of(problem, winner, run.knowledge),
+                                                  untried, run.measurer.device().traits)) {
+        if (added == most) break;
+        if (untried.add(near.candidate)) ++added;
+    }
+}
+
 }  // namespace
 
 std::vector<Candidate> challengers(const Problem& problem, const cache::Trial& winner,
@@ -151,13 +162,14 @@ std::vector<Candidate> challengers(const Problem& problem, const cache::Trial& w
     add_beaten(problem, winner, run.knowledge, untried);
     if (winner.timing.median_us > long_call_us) return untried.take();
     add_recommended(problem, run, untried);
-    const std::size_t most = was_raced(problem, run) ? most_neighbours : most_neighbours_of_new_ones;
-    std::size_t added = 0;
-    for (const RankedCandidate& near : neighbours(problem, leaders_of(problem, winner, run.knowledge),
-                                                  untried, run.measurer.device().traits)) {
-        if (added == most) break;
-        if (untried.add(near.candidate)) ++added;
-    }
+    add_neighbours(problem, winner, run, untried);
+    return untried.take();
+}
+
+std::vector<Candidate> likely_challengers(const Problem& problem, const cache::Trial& winner,
+                                          const RunContext& run) {
+    Untried untried(problem, run);
+    if (winner.timing.median_us <= long_call_us) add_neighbours(problem, winner, run, untried);
     return untried.take();
 }
 

@@ -12,5 +12,8 @@ namespace hone::tuner {
 /// The most promising first; empty where nothing is left to try.
 [[nodiscard]] std::vector<Candidate> challengers(const Problem& problem, const cache::Trial& winner,
                                                  const RunContext& run);
+/// Most of them that have no image yet, as far as the problem's own race tells; for who compiles ahead.
+[[nodiscard]] std::vector<Candidate> likely_challengers(const Problem& problem, const cache::Trial& winner,
+                                                        const RunContext& run);
 
 }  // namespace hone::tuner

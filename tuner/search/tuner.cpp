@@ -25,10 +25,10 @@ using Steady = std::chrono::steady_clock;
 constexpr std::size_t problems_ahead = 12;  // that compilers work on besides the one that is measured
 constexpr double second_look_share = 0.3;   // of the time until then; as measured on an H200
 
-/// The first, the last, the second, the last but one and so on.
+/// The last, the first, the last but one, the second and so on.
 std::vector<std::size_t> from_both_ends(std::size_t count) {
     std::vector<std::size_t> order;
-    for (std::size_t i = 0; i < count; ++i) order.push_back(i % 2 == 0 ? i / 2 : count - 1 - i / 2);
+    for (std::size_t i = 0; i < count; ++i) order.push_back(i % 2 == 0 ? count - 1 - i / 2 : i / 2);
     return order;
 }
 
@@ -42,11 +42,11 @@ std::size_t template_bytes(const Family& family) {
     return most;
 }
 
-/// The first sizes of all shapes, then their last ones, their second ones and so on. So a neighbour's winner
+/// The last sizes of all shapes, then their first ones, their last but one and so on. So a neighbour's winner
 /// is known by the time that a size has its turn, and images made for it have long been asked for; calls that
-/// take the GPU long give compilers time for the images of short ones; and no long one is left for the end.
-/// In each round those come first that have their images first. A capture's problems stand in their order
-/// already.
+/// take the GPU long give compilers time for the images of short ones, from the start on; and no long one is
+/// left for the end. In each round those come first that have their images first. A capture's problems stand
+/// in their order already.
 std::vector<std::size_t> in_turns(const Workload& workload, const std::vector<std::size_t>& hand) {
     if (!workload.captured.empty()) return hand;
     std::map<std::string, std::vector<std::size_t>> parts;
@@ -175,11 +175,11 @@ class Run {
         if (!open.empty()) context_.measurer.get_ready();
         if (options_.lower_trials && !open.empty()) knowledge_.add_lower(options_.lower_trials());
         time_left_.emplace(open);
+        ask_for_known({}, {});
         for (std::size_t place = 0; place < list().size(); ++place) {
             const std::size_t index = list()[place];
             if (is_open_[index]) prepare_list(workload_.problems[index], place, context_);
         }
-        ask_for_known({}, {});
         answer_first();
     }
 
@@ -219,6 +219,7 @@ class Run {
         if (!is_worth_another_look(result_of(task.problem))) return;
         winners_.insert_or_assign(task.problem, *result_of(task.problem)->winner);
         work_.agenda.add_look(hand_, task.problem);
+        ask_for_look(workload_.problems[task.problem], winners_.at(task.problem));
     }
 
     /// What is taken from others was not foreseen.
@@ -445,16 +446,22 @@ class Run {
         ask_for_known(next, until);
     }
 
+    [[nodiscard]] bool are_all_tried() const {
+        return context_.measurer.needs_images() &&
+               context_.measurer.provenance() != cache::Provenance::predicted;
+    }
+    [[nodiscard]] bool compilers_want_more() const {
+        return context_.images.is_short_of_work() && context_.images.has_room();
+    }
+
     /// Where compilers would soon have nothing to do: what is sure about the lists of problems behind the
     /// next ones. Their images count as asked for when these have their turn, so that no list hangs on how
     /// fast compilers are. Not where predictions alone choose: there few of a list are compiled.
     void ask_for_known(std::span<const std::size_t> next, std::chrono::milliseconds until) {
-        const bool are_all_tried = context_.measurer.needs_images() &&
-                                   context_.measurer.provenance() != cache::Provenance::predicted;
-        if (!are_all_tried) return;
+        if (!are_all_tried()) return;
         for (const std::size_t index : work_.agenda.waiting(hand_)) {
             if (!is_open_[index] || std::ranges::find(next, index) != next.end()) continue;
-            if (!context_.images.is_short_of_work() || !context_.images.has_room()) return;
+            if (!compilers_want_more()) return;
             const Problem& problem = workload_.problems[index];
             if (!is_known_asked_[index]) {
                 is_known_asked_[index] = true;
@@ -462,6 +469,16 @@ class Run {
             }
             until += tuning_time(problem);
         }
+    }
+
+    /// The same for a second look, behind all that is to be raced: most of who may challenge the winner is
+    /// known already.
+    void ask_for_look(const Problem& problem, const cache::Trial& winner) {
+        if (!are_all_tried() || !compilers_want_more()) return;
+        std::chrono::milliseconds until{};
+        for (const std::size_t index : work_.agenda.waiting(hand_))
+            until += tuning_time(workload_.problems[index]);
+        ask_for_images(problem, likely_challengers(problem, winner, context_), until);
     }
 
     /// Nobody launches what lost a race: nine in ten images. A cache that is busy keeps them until the next
