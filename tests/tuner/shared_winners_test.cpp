@@ -13,6 +13,7 @@
 
 #include "cache/ties.h"
 #include "tests/tuner/made_up_measurer.h"
+#include "tuner/search/knowledge.h"
 
 using namespace hone;
 using namespace hone::tuner;
