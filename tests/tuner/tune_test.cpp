@@ -272,6 +272,30 @@ TEST_CASE("a problem with a shortlist races that and little else; a winner alone
     CHECK(candidates({}) >= 12 + second_look);
 }
 
+TEST_CASE("where a problem's winner alone is known, kernels of the next size have its shortlist's places") {
+    MadeUpMeasurer measurer;
+    const auto space = ranked_space(test::norm_problem(64), measurer.device().traits);
+    const auto raced = [&](int rows, std::size_t i, bool winner) {
+        const Candidate& candidate = space[space.size() - 1 - i].candidate;
+        cache::Trial trial;
+        trial.key = tuning_key(test::norm_problem(rows), measurer.device().gpu);
+        trial.key.gpu.name = "another";
+        trial.candidate = to_string(candidate);
+        trial.template_hash = template_hash(*candidate.variant);
+        trial.stage = cache::Stage::final_round;
+        trial.winner = winner;
+        trial.timing = {.median_us = 5, .p10_us = 5, .p90_us = 5, .samples = 10};
+        return trial;
+    };
+    std::vector<cache::Trial> lower{raced(64, 0, true)};
+    for (std::size_t i = 1; i <= 4; ++i) lower.push_back(raced(128, i, i == 1));
+    const Scratch scratch;
+    auto cache = scratch.cache();
+    (void)tune_quickly(workload({64}), measurer, cache,
+                       {.effort = Effort::quick, .budget = {}, .lower_trials = [&] { return lower; }});
+    for (const cache::Trial& trial : lower) CHECK(measurer.verified.contains(trial.candidate));
+}
+
 TEST_CASE("a candidate that failed for good is not tried again, and never wins") {
     const Scratch scratch;
     auto cache = scratch.cache();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <ranges>
 #include <utility>
 
 #include "kernel_templates/space.h"
@@ -21,11 +22,16 @@ struct Portions {
     std::size_t most = SIZE_MAX;
 };
 
-/// A race of this very problem, with kernels enough for a shortlist: a winner alone is none.
-bool is_known(const Precedent& nearest) {
+/// Whether a race has kernels enough for a shortlist: a winner alone is none.
+bool has_shortlist(const PastRace& race) {
     constexpr std::size_t enough_kernels = 4;
+    return race.kernels.size() >= enough_kernels;
+}
+
+/// A race of this very problem, with a shortlist.
+bool is_known(const Precedent& nearest) {
     return nearest.same_shape && nearest.doublings == 0 && nearest.race->is_current() &&
-           nearest.race->kernels.size() >= enough_kernels;
+           has_shortlist(*nearest.race);
 }
 
 /// The kernels of a race at these very sizes say nearly all; those of other sizes or shapes leave a part to
@@ -59,12 +65,15 @@ class Wanted {
     void add(const Candidate& candidate) {
         if (std::ranges::find(list_, candidate) == list_.end()) list_.push_back(candidate);
     }
-    void add_shortlist(const Precedent& precedent, std::size_t limit) {
+    /// Says how many that were.
+    std::size_t add_shortlist(const Precedent& precedent, std::size_t limit) {
         std::vector<MeasuredKernel> usable = precedent.race->kernels;
         std::erase_if(usable, [&](const MeasuredKernel& kernel) {
             return !allowed(problem_, kernel.candidate, traits_);
         });
-        for (const MeasuredKernel& kernel : shortlist(usable, limit)) add(kernel.candidate);
+        const std::vector<MeasuredKernel> chosen = shortlist(usable, limit);
+        for (const MeasuredKernel& kernel : chosen) add(kernel.candidate);
+        return chosen.size();
     }
     template <class Filter>
     void add_winners(const std::vector<Precedent>& near, std::size_t limit, Filter filter) {
@@ -96,9 +105,22 @@ const Precedent* second_shape(const std::vector<Precedent>& near, const Preceden
     return found == near.end() ? nullptr : &*found;
 }
 
+/// The nearest race's kernels. Where it has no shortlist, as what was chosen in a model's step once was
+/// stored, its places go to the next races of the shape.
+void add_nearest(const std::vector<Precedent>& stored, std::size_t limit, Wanted& wanted) {
+    constexpr std::size_t of_another_size = 4;
+    if (stored.empty()) return;
+    std::size_t left = limit - wanted.add_shortlist(stored.front(), limit);
+    if (has_shortlist(*stored.front().race)) return;
+    for (const Precedent& next : stored | std::views::drop(1)) {
+        if (!next.same_shape || left == 0) return;
+        left -= wanted.add_shortlist(next, std::min(left, of_another_size));
+    }
+}
+
 void add_measured(const std::vector<Precedent>& near, const std::vector<Precedent>& stored,
                   const Portions& portions, Wanted& wanted) {
-    if (!stored.empty()) wanted.add_shortlist(stored.front(), portions.nearest_race);
+    add_nearest(stored, portions.nearest_race, wanted);
     if (const Precedent* other = portions.other_shape > 0 ? second_shape(stored, stored.front()) : nullptr)
         wanted.add_shortlist(*other, portions.other_shape);
     wanted.add_winners(near, portions.winners, [](const Precedent&) { return true; });
