@@ -36,9 +36,6 @@ struct Tunable {
     std::string_view read_with;
     /// No device code reads it, only the plan: all values are launched from the image of the first.
     bool of_launch_alone = false;
-    /// Not 0: device code asks the launch which value it has, of this one and all larger ones: these are
-    /// launched from the image of this one.
-    std::int64_t one_image_from = 0;
 };
 
 struct Config {

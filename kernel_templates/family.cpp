@@ -63,7 +63,6 @@ Candidate image_candidate(const Candidate& candidate, Arch arch) {
     for (std::size_t i = 0; i < candidate.variant->tunables.size(); ++i) {
         const Tunable& tunable = candidate.variant->tunables[i];
         if (tunable.of_launch_alone) made.config[i] = tunable.values.items.front();
-        if (tunable.one_image_from != 0) made.config[i] = std::min(made.config[i], tunable.one_image_from);
         const bool plain = tunable.image_of_plain_launch != 0 && made.config[i] == 0;
         if (plain && arch.major >= first_with_programmatic_launches)
             made.config[i] = tunable.image_of_plain_launch;

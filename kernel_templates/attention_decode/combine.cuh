@@ -9,7 +9,7 @@
 namespace hone::attention_decode {
 
 inline constexpr int combine_threads = 128;
-inline constexpr bool leaves_pieces = !clustered && join_way == Join::second_launch;
+inline constexpr bool leaves_pieces = cluster == 1 && join_way == Join::second_launch;
 
 __device__ inline void combine(const Tensors& tensors) {
     // Before the wait: lengths are not what the first launch writes, and it had waited for who does.

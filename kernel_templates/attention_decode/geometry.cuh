@@ -4,9 +4,6 @@
 
 namespace hone::attention_decode {
 
-/// Blocks of a cluster are a power of two, and no more.
-inline constexpr int most_cluster = 16;
-
 constexpr int round_up(int value, int step) { return (value + step - 1) / step * step; }
 constexpr int blocks_of(int value, int size) { return (value + size - 1) / size; }
 
@@ -18,8 +15,8 @@ struct Geometry {
     int q_tokens = 1;
     int cache_bytes = 2;  ///< bytes of an element of the cache
     int rows_a_block = 8;
-    int warps = 4;    ///< that compute
-    int cluster = 1;  ///< blocks; on the device 2 stands for any number above 1, which the launch says
+    int warps = 4;  ///< that compute
+    int cluster = 1;
     bool side_by_side = false;
 
     /// Rows: query tokens times the heads of a group.
@@ -35,14 +32,14 @@ struct Geometry {
     /// Items of four columns, of a row and of all of a block.
     constexpr int row_items() const { return blocks_of(head_dim, 4); }
     constexpr int items() const { return block_rows() * row_items(); }
-    /// What a block of a cluster receives at most: from each block the items with item % cluster == its rank.
-    constexpr int inbox_items() const { return cluster > 1 ? round_up(items(), most_cluster) : 1; }
+    /// Items of one block of a cluster: those with item % cluster == rank.
+    constexpr int inbox_items() const { return cluster > 1 ? blocks_of(items(), cluster) : 1; }
     /// Floats from one row of sums to the next in shared memory: rows 2 apart are 8 banks apart.
     constexpr int sums_pitch() const { return round_up(head_dim, 16) + 4; }
     /// The struct Shared of join.cuh.
     constexpr int join_bytes() const {
         const int sums = warps * block_rows() * sums_pitch() * 4 + warps * block_rows() * 8;
-        return round_up(sums, 16) + round_up(inbox_items() * 24 + 8, 16) + 16;
+        return round_up(sums, 16) + round_up(cluster * inbox_items() * 24 + 8, 16) + 16;
     }
     /// Bytes of the workspace for one block: its two pieces, with a flag each.
     constexpr long long piece_bytes() const { return 2ll * (block_rows() * (row_items() * 4 + 2) * 4 + 8); }

@@ -35,10 +35,10 @@ struct State {
     float sum;
 };
 
-/// Where the blocks of the cluster leave their sums of the items that this one owns, block by block.
+/// Where the blocks of the cluster leave their sums of the items that this one owns.
 struct Inbox {
-    alignas(16) float4 sums[inbox_items];
-    State states[inbox_items];
+    alignas(16) float4 sums[cluster][inbox_items];
+    State states[cluster][inbox_items];
     uint64 full;
 };
 
@@ -199,65 +199,38 @@ __device__ inline Joined join_warps(const Shared& shared, int item) {
 #if __CUDA_ARCH__ >= 900
 /// By one thread, before the block's barrier: what the inbox will receive.
 __device__ inline void open_inbox(Shared& shared) {
-    const ClusterSize cluster;
-    const int owned = (items - static_cast<int>(cluster_rank()) + cluster.blocks - 1) >> cluster.log2;
+    const int owned = (items - static_cast<int>(cluster_rank()) + cluster - 1) / cluster;
     const uint32 full = shared_address(&shared.inbox.full);
     barrier_init(full, 1);
     fence_barrier_init();
-    barrier_arrive_expecting(full, owned * cluster.blocks * (sizeof(float4) + sizeof(State)));
-}
-
-/// Places of a block of the cluster in an inbox.
-__device__ inline int inbox_pitch(const ClusterSize& cluster) {
-    return (items + cluster.blocks - 1) >> cluster.log2;
+    barrier_arrive_expecting(full, owned * cluster * (sizeof(float4) + sizeof(State)));
 }
 
 /// Hands sums over to the block that owns them; after all blocks of the cluster have opened their inboxes.
-__device__ inline void send(const Shared& shared, const ClusterSize& cluster, int item,
-                            const Joined& joined) {
-    const int place = static_cast<int>(cluster_rank()) * inbox_pitch(cluster) + (item >> cluster.log2);
-    const int owner = item & (cluster.blocks - 1);
+__device__ inline void send(const Shared& shared, int item, const Joined& joined) {
+    const int rank = static_cast<int>(cluster_rank());
+    const int place = item / cluster;
+    const int owner = item % cluster;
     const uint32 full = remote_address(shared_address(&shared.inbox.full), owner);
-    store_remote_4(remote_address(shared_address(&shared.inbox.sums[place]), owner), joined.sums(), full);
-    store_remote_2(remote_address(shared_address(&shared.inbox.states[place]), owner),
+    store_remote_4(remote_address(shared_address(&shared.inbox.sums[rank][place]), owner), joined.sums(),
+                   full);
+    store_remote_2(remote_address(shared_address(&shared.inbox.states[rank][place]), owner),
                    {joined.state().max, joined.state().sum}, full);
 }
 
-/// The sum of what `blocks` have left at a place of theirs, so many loaded together: a multiple of that.
-template <int together>
-__device__ inline Joined sum_of_inbox(const Inbox& inbox, int blocks, int place, int pitch) {
-    Joined joined;
-#pragma unroll 1
-    for (int first = 0; first < blocks; first += together) {
-#pragma unroll
-        for (int rank = first; rank < first + together; ++rank)
-            joined.include(inbox.states[rank * pitch + place]);
-    }
-#pragma unroll 1
-    for (int first = 0; first < blocks; first += together) {
-#pragma unroll
-        for (int rank = first; rank < first + together; ++rank)
-            joined.add(inbox.states[rank * pitch + place], inbox.sums[rank * pitch + place]);
-    }
-    return joined;
-}
-/// No branches within a sum but these: beside predicated loads the compiler gave the loop over the cache
-/// fewer registers and 70 instructions more (NVRTC 13.0).
-__device__ inline Joined sum_of_inbox(const Inbox& inbox, const ClusterSize& cluster, int place) {
-    const int pitch = inbox_pitch(cluster);
-    if (cluster.blocks == 2) return sum_of_inbox<2>(inbox, 2, place, pitch);
-    if (cluster.blocks == 4) return sum_of_inbox<4>(inbox, 4, place, pitch);
-    return sum_of_inbox<8>(inbox, cluster.blocks, place, pitch);
-}
-
 /// Adds what the inbox received.
-__device__ inline void join_inbox(const Tensors& tensors, const Shared& shared, const ClusterSize& cluster,
-                                  const Fragment& fragment) {
-    for (int place = threadIdx.x; place < inbox_pitch(cluster); place += compute_threads) {
-        const int item = (place << cluster.log2) + static_cast<int>(cluster_rank());
+__device__ inline void join_inbox(const Tensors& tensors, const Shared& shared, const Fragment& fragment) {
+    for (int place = threadIdx.x; place < inbox_items; place += compute_threads) {
+        const int item = place * cluster + static_cast<int>(cluster_rank());
         if (item >= items) break;
         barrier_wait(shared_address(&shared.inbox.full), 0);
-        sum_of_inbox(shared.inbox, cluster, place).store(tensors, fragment.sequence, fragment.list, item);
+        Joined joined;
+#pragma unroll
+        for (int rank = 0; rank < cluster; ++rank) joined.include(shared.inbox.states[rank][place]);
+#pragma unroll
+        for (int rank = 0; rank < cluster; ++rank)
+            joined.add(shared.inbox.states[rank][place], shared.inbox.sums[rank][place]);
+        joined.store(tensors, fragment.sequence, fragment.list, item);
     }
     // Nobody leaves while others may still write here: the threads above know that nobody does.
     sync_compute_warps();
@@ -267,10 +240,9 @@ __device__ inline void join_inbox(const Tensors& tensors, const Shared& shared, 
 /// first in the block.
 __device__ inline void join_cluster(const Tensors& tensors, const Shared& shared, const Fragment& fragment) {
     sync_compute_warps();
-    const ClusterSize cluster;
     for (int item = threadIdx.x; item < items; item += compute_threads)
-        send(shared, cluster, item, join_warps(shared, item));
-    join_inbox(tensors, shared, cluster, fragment);
+        send(shared, item, join_warps(shared, item));
+    join_inbox(tensors, shared, fragment);
 }
 #endif
 

@@ -32,7 +32,7 @@ inline constexpr int v_chunks = lane_rows.v_chunks();
 inline constexpr int v_blocks = lane_rows.v_blocks();
 static_assert(unit % 16 == 0, "16 tokens an instruction");
 static_assert(head_dim % k_columns == 0, "a head is whole accesses of 16 bytes");
-static_assert(!clustered, "for chips without clusters");
+static_assert(cluster == 1, "for chips without clusters");
 
 /// Whether 16 aligned tokens stand on one page.
 inline constexpr bool whole_pages = paged && page_size % 16 == 0;

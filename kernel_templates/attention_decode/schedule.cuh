@@ -31,9 +31,8 @@ constexpr int cluster_of() {
     if constexpr (requires { T::cluster; }) return static_cast<int>(T::cluster);
     return 1;
 }
-/// Whether blocks share a list through distributed shared memory, as many as the launch says: one image
-/// serves clusters of all sizes. Else lists are cut anywhere.
-inline constexpr bool clustered = cluster_of<Tuned>() > 1;
+/// Blocks that share a list through distributed shared memory; 1: lists are cut anywhere.
+inline constexpr int cluster = cluster_of<Tuned>();
 /// Tokens.
 inline constexpr int unit = static_cast<int>(Tuned::unit);
 
@@ -44,7 +43,7 @@ inline constexpr Geometry geometry{.group = group,
                                    .cache_bytes = sizeof(CacheElement),
                                    .rows_a_block = static_cast<int>(Tuned::rows),
                                    .warps = static_cast<int>(Tuned::warps),
-                                   .cluster = clustered ? 2 : 1,
+                                   .cluster = cluster,
                                    .side_by_side = Tuned::side_by_side != 0};
 inline constexpr int warps = geometry.warps;
 inline constexpr int compute_threads = 32 * warps;
@@ -61,18 +60,7 @@ __device__ inline int token_of(int row) { return row / group; }
 __device__ inline int head_of(int list, int row) { return kv_head_of(list) * group + row % group; }
 
 /// Sequences may have no place on the line.
-inline constexpr bool skips_empty = has_lengths && !clustered;
-
-/// How many blocks this one's cluster has: a power of two.
-struct ClusterSize {
-    int blocks;
-    int log2;
-
-    __device__ ClusterSize() {
-        asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(blocks));
-        log2 = __ffs(blocks) - 1;
-    }
-};
+inline constexpr bool skips_empty = has_lengths && cluster == 1;
 
 /// Units of a sequence; 0 where it is not served, or has no tokens and no cluster.
 __device__ inline int units_of(const Tensors& tensors, int length) {
@@ -186,7 +174,7 @@ struct Ended {
 class Schedule {
   public:
     __device__ explicit Schedule(const Tensors& tensors) : tensors_(tensors) {
-        if constexpr (clustered) {
+        if constexpr (cluster > 1) {
             take_share();
             return;
         }
@@ -232,15 +220,14 @@ class Schedule {
 
   private:
     __device__ void take_share() {
-        const ClusterSize cluster;
-        const int task = static_cast<int>(blockIdx.x) >> cluster.log2;
-        const int rank = static_cast<int>(blockIdx.x) & (cluster.blocks - 1);
+        const int task = static_cast<int>(blockIdx.x) / cluster;
+        const int rank = static_cast<int>(blockIdx.x) % cluster;
         sequence_ = task / lists;
         list_ = task % lists;
         length_ = tensors_.length(sequence_);
         units_ = units_of(tensors_, length_);
-        offset_ = units_ * rank >> cluster.log2;
-        left_ = (units_ * (rank + 1) >> cluster.log2) - offset_;
+        offset_ = units_ * rank / cluster;
+        left_ = units_ * (rank + 1) / cluster - offset_;
         present_ = !packed || units_ > 0;
     }
     /// To the next list of the line, of which there is one.

@@ -73,7 +73,7 @@ template <class Values>
 consteval TunableOf<Values> make_tunable(std::int64_t Values::*member, std::string_view name,
                                          std::string_view meaning, std::initializer_list<std::int64_t> values,
                                          std::int64_t image_of_plain_launch = 0) {
-    return {member, {name, meaning, values, image_of_plain_launch, {}, false, 0}};
+    return {member, {name, meaning, values, image_of_plain_launch, {}, false}};
 }
 
 /// One row of the table: the member, its meaning in words, and all its values.
@@ -93,13 +93,6 @@ template <auto other, class Values>
 template <class Values>
 [[nodiscard]] consteval TunableOf<Values> of_launch_alone(TunableOf<Values> row) {
     row.tunable.of_launch_alone = true;
-    return row;
-}
-
-/// The row, of a tunable whose values from `first` on share an image: device code asks the launch.
-template <class Values>
-[[nodiscard]] consteval TunableOf<Values> one_image_from(std::int64_t first, TunableOf<Values> row) {
-    row.tunable.one_image_from = first;
     return row;
 }
 

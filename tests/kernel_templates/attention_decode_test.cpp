@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "kernel_templates/attention_decode/ring/plan.h"
 #include "kernel_templates/attention_decode/variants.h"
 #include "kernel_templates/catalog.h"
 #include "kernel_templates/space.h"
@@ -196,25 +195,4 @@ TEST_CASE("the cost model puts candidates of decode in the order in which an H10
           predicted(large, ring("warps=4 unit=16 stages=12 producers=0 cluster=1") + " blocks_per_sm=2"));
     CHECK(predicted(large, ring(whole) + " blocks_per_sm=1") < predicted(large, registers));
     CHECK(predicted(large, ring(whole) + " blocks_per_sm=1") == doctest::Approx(694).epsilon(0.06));
-}
-
-TEST_CASE("clusters of all sizes fit one image: as many threads, as much memory, room for what each sends") {
-    for (const char* heads : {"heads=4 kv_heads=1 ", "heads=9 kv_heads=3 ", "heads=32 kv_heads=8 "}) {
-        for (const int head_dim : {8, 24, 72, 80, 128, 256}) {
-            const Problem problem =
-                problem_of("dtype=bf16 " + std::string(heads) + "head_dim=" + std::to_string(head_dim) +
-                           " q_tokens=4 batch=1 kv_len=4096 q_len=4");
-            const attention_decode::DecodeProblem p(problem);
-            const auto of = [&](std::int64_t cluster) {
-                return shape(p, {.rows = 16, .stages = 8, .cluster = cluster});
-            };
-            for (const int cluster : {2, 4, 8, 16}) {
-                const attention_decode::Ring ring = of(cluster);
-                CHECK(ring.shared_bytes() == of(2).shared_bytes());
-                CHECK(ring.threads() == of(2).threads());
-                const attention_decode::Geometry& g = ring.geometry;
-                CHECK(g.inbox_items() >= attention_decode::blocks_of(g.items(), cluster) * cluster);
-            }
-        }
-    }
 }

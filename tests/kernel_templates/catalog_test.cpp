@@ -2,7 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <cctype>
 #include <set>
 #include <string>
@@ -125,29 +124,6 @@ TEST_CASE(
         }
     }
     CHECK(of_launch_alone == std::set<std::string_view>{"neighbours", "residents", "section_mib", "tiles"});
-}
-
-TEST_CASE(
-    "values that device code asks the launch for are launched from one image, smaller ones have theirs") {
-    std::set<std::string> names;
-    for (const Family* family : families()) {
-        for (const Variant* variant : family->variants) {
-            for (std::size_t i = 0; i < variant->tunables.size(); ++i) {
-                const Tunable& tunable = variant->tunables[i];
-                if (tunable.one_image_from == 0) continue;
-                names.insert(std::string(variant->name) + ' ' + std::string(tunable.name));
-                const auto values = tunable.values.span();
-                CHECK(std::ranges::find(values, tunable.one_image_from) != values.end());
-                for (const std::int64_t value : values) {
-                    Candidate candidate{variant, {}};
-                    candidate.config[i] = value;
-                    CHECK(image_candidate(candidate, {9, 0, true}).config[i] ==
-                          std::min(value, tunable.one_image_from));
-                }
-            }
-        }
-    }
-    CHECK(names == std::set<std::string>{"ring cluster"});
 }
 
 TEST_CASE("the generated constants carry static fields and tunables, and no dynamic field") {

@@ -173,14 +173,14 @@ __device__ inline void compute(const Tensors& tensors, Memory& memory) {
         fragment = schedule.next();
         query.load(tensors, fragment);
         leave(memory.join, sums, softmax);
-        if constexpr (clustered) {
+        if constexpr (cluster > 1) {
             cluster_wait();  // all inboxes are open
             join_cluster(tensors, memory.join, done);
         } else {
             join_block(tensors, memory.join, done);
         }
     }
-    if constexpr (!clustered && join_way == Join::last_block) join_ended(tensors, memory.join);
+    if constexpr (cluster == 1 && join_way == Join::last_block) join_ended(tensors, memory.join);
 }
 
 }  // namespace hone::attention_decode::ring

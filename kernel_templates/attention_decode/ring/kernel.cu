@@ -31,10 +31,10 @@ __device__ inline void run(const Tensors& tensors, Memory& memory, const TensorM
             barrier_init(shared_address(&memory.empty[stage]), 1);
         }
         fence_barrier_init();
-        if constexpr (clustered) open_inbox(memory.join);
+        if constexpr (cluster > 1) open_inbox(memory.join);
     }
     __syncthreads();
-    if constexpr (clustered) cluster_arrive();
+    if constexpr (cluster > 1) cluster_arrive();
     wait_for_predecessor();
     fence_async_proxy_global();
     release_successor();
@@ -42,7 +42,7 @@ __device__ inline void run(const Tensors& tensors, Memory& memory, const TensorM
         compute(tensors, memory);
     } else {
         produce(tensors, memory, k_map, v_map);
-        if constexpr (clustered) cluster_wait();
+        if constexpr (cluster > 1) cluster_wait();
     }
 }
 

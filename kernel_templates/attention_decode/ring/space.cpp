@@ -18,8 +18,8 @@ constexpr auto tunables = tunables_of({
     tunable<&RingConfig::unit>("tokens of a stage", {16, 32, 64}),
     tunable<&RingConfig::stages>("in shared memory", {4, 6, 8, 12, 16}),
     tunable<&RingConfig::producers>("warps that copy with cp.async; 0: the copy engine", {0, 4}),
-    one_image_from(2, tunable<&RingConfig::cluster>(
-                          "blocks that share a list of rows; 1: lists are cut anywhere", {1, 2, 4, 8, 16})),
+    tunable<&RingConfig::cluster>("blocks that share a list of rows; 1: lists are cut anywhere",
+                                  {1, 2, 4, 8, 16}),
     tunable<&RingConfig::join>("of lists that were cut: 0 a second launch, 1 the last block", {0, 1}),
     tunable<&RingConfig::side_by_side>(
         "1: blocks beside each other read neighbouring heads of the same tokens", {0, 1}),
