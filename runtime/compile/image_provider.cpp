@@ -188,10 +188,12 @@ std::shared_ptr<const LoadedImage> ImageProvider::load_cubin(const Problem& prob
 }
 
 void ImageProvider::store(const cache::ImageKey& key, const cache::Image& image) {
-    if (!options_.cache || !options_.cache->writable()) return;
+    if (!options_.cache || !options_.cache->writable() || cache_held_) return;
     try {
         options_.cache->store_image(key, image);
     } catch (const std::exception& error) {
+        const auto* accident = dynamic_cast<const cache::CacheError*>(&error);
+        cache_held_ = accident != nullptr && accident->kind() == cache::CacheError::Kind::busy;
         warn_about_cache(fmt::format("compiled images cannot be kept in the cache: {}", error.what()));
     }
 }

@@ -133,6 +133,7 @@ class ImageProvider {
     std::weak_ptr<CompileCrew> crew_;                                 ///< of the calls that are under way
     bool without_processes_ = false;                                  ///< they have made trouble
     bool cache_warned_;
+    bool cache_held_ = false;  ///< by a process that does not get on: waiting for it once is enough
     std::atomic<bool> frozen_{false};
     std::atomic<std::uint64_t> compiles_{0};
     std::atomic<std::uint64_t> cache_hits_{0};

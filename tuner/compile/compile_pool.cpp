@@ -226,20 +226,23 @@ void CompilePool::forget_oldest() {
     }
 }
 
-/// A cache that cannot be written (full, read-only) costs a compile next time, no more.
+/// A cache that cannot be written (full, read-only) costs a compile next time, no more; one that somebody
+/// holds is waited for once.
 void CompilePool::store_finished() {
     std::vector<JobPtr> jobs;
     {
         const std::lock_guard lock(mutex_);
         jobs.swap(unstored_);
     }
+    bool is_held = false;
     for (const JobPtr& job : jobs) {
         ++used_[job->user].compiled;
-        if (job->result.status != TrialStatus::ok || !cache_.writable()) continue;
+        if (job->result.status != TrialStatus::ok || !cache_.writable() || is_held) continue;
         try {
             cache_.store_image(job->key, std::exchange(job->packed, {}));
             job->in_cache = true;
-        } catch (const cache::CacheError&) {
+        } catch (const cache::CacheError& error) {
+            is_held = error.kind() == cache::CacheError::Kind::busy;
         }
     }
 }
