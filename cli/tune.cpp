@@ -276,7 +276,8 @@ class LowerLayers {
     /// Where the user's has nothing they will surely be asked for: a thread reads them while the driver is
     /// opened, which takes about as long.
     explicit LowerLayers(const Console& console) : console_(console) {
-        if (std::filesystem::exists(cache::layer_paths().user)) return;
+        std::error_code unreadable;  // which opening it says better
+        if (std::filesystem::exists(cache::layer_paths().user, unreadable) || unreadable) return;
         try {
             ahead_ = std::async(std::launch::async, [this] { static_cast<void>(trials()); });
         } catch (const std::system_error&) {  // no more threads
