@@ -240,9 +240,9 @@ bool ends_behind(const Problem& problem, const Candidate& candidate, const Atten
     Plan both = neighbours_plan();
     const LoadedPlan others(driver, std::as_bytes(std::span(neighbours.data(), neighbours.size() + 1)), both);
 
-    const Bytes zeros = on_device(std::vector<std::byte>(1 << 20));
+    const DeviceBytes zeros = on_device(std::vector<std::byte>(1 << 20));
     const auto none = reinterpret_cast<const std::int32_t*>(zeros.data());
-    const Bytes workspace = on_device(std::vector<std::byte>(8));
+    const DeviceBytes workspace = on_device(std::vector<std::byte>(8));
     Call call = prefill_call(described,
                              {.q = zeros.data(),
                               .k = zeros.data(),
