@@ -22,8 +22,8 @@ PICTURE = TREE / "docs/images/speedup.svg"
 
 # Tables of the page, in the picture's order: what they are of, and the peers whose best is compared with.
 TABLES = {
-    "quantized": ("Linear layers, weights of 4 and 8 bits", "cuBLAS, tinygemm, _scaled_mm"),
-    "attention": ("Attention, prompts and decode steps", "cuDNN, FlashAttention 2, SDPA"),
+    "quantized": ("Linear layers, weights of 4 and 8 bits", "cuBLAS, Marlin, DeepGEMM, tinygemm"),
+    "attention": ("Attention, prompts and decode steps", "cuDNN, FlashAttention 2 and 3"),
     "norms": ("Norms and their gradients", "PyTorch, Inductor"),
     "ffn": ("Feed-forward networks", "cuBLAS, Inductor"),
     "linear": ("Linear layers", "cuBLAS"),
