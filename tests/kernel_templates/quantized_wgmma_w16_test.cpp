@@ -122,6 +122,19 @@ TEST_CASE("wgmma_w16: a stage's copies are multiples of 16 bytes, and launches f
     CHECK(seen.size() > 50);
 }
 
+TEST_CASE("wgmma_w16: a tile without a pause needs what one with pauses needs, registers, and four stages") {
+    std::set<std::string> found;
+    for_each_config({64, 512}, [&](const auto& p, const Problem& problem, const Config& config) {
+        auto values = values_of<quantized_linear::WgmmaW16Config>(config);
+        if (values.stages_together != 0) return;
+        CHECK(quantized_linear::geometry(p, values).stages() >= 4);
+        values.stages_together = 1;
+        CHECK(why_not(problem, {&quantized_linear::wgmma_w16, config_of(values)}, h100) == "");
+        found.insert(to_string(problem));
+    });
+    CHECK(found.size() == 2 * shapes.size());
+}
+
 TEST_CASE("wgmma_w16: consumers claim no more registers than the producers release") {
     int moving = 0;
     for (const int consumers : {1, 2, 3, 4}) {

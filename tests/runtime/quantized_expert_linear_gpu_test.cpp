@@ -264,3 +264,21 @@ TEST_CASE("rows of experts with quantized weights may have a stride") {
                              2);
     }
 }
+
+TEST_CASE(
+    "products of packed codes without a pause are right for experts, with rows that are gathered, too") {
+    for (const char* format : {formats[0], formats[2], formats[3]}) {
+        for (const char* option : {options[0], options[1], options[2]}) {
+            const CodedExperts experts(std::string("dtype=bf16 ") + format + option +
+                                       "experts=4 top_k=2 in=256 out=144 tokens=150");
+            if (!runs_on(*find_variant(*experts.problem().family, "wgmma_w16"), Bench::get().traits)) return;
+            const std::vector<Candidate> steady =
+                sample_with(experts.problem(), {.name = "stages_together", .least = 0, .most = 0}, 3);
+            CHECK(!steady.empty());
+            for (const Candidate& candidate : steady) {
+                INFO(to_string(experts.problem()) << " | " << to_string(candidate));
+                CHECK(experts.fault_of(experts.run(candidate, 2)) == "");
+            }
+        }
+    }
+}

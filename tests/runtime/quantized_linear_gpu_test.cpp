@@ -432,6 +432,20 @@ TEST_CASE("weights that become numbers in front are right in calls back to back"
     check_with("dtype=bf16 format=w4a16 group=128 in=1024 out=1040 tokens=600", {"tail_split", 1, 1}, 3, 20);
 }
 
+TEST_CASE("packed weights are right in products without a pause, in calls of any number of tokens") {
+    constexpr TunableRange without_pause{.name = "stages_together", .least = 0, .most = 0};
+    for (const char* format :
+         {"dtype=bf16 format=w4a16 group=128", "dtype=bf16 format=w4a16 group=32 zeros=yes",
+          "dtype=fp16 format=w4a16 zeros=yes", "dtype=bf16 format=w8a16", "dtype=fp16 format=w8a16"}) {
+        for (const std::int64_t tokens : {33, 100, 300}) {
+            // The ring comes round, and its last round is not a whole one.
+            check_with(format + std::string(" in=1664 out=208") + tokens_text(tokens), without_pause, 3, 2);
+        }
+        check_with(format + std::string(" gated=yes activation=silu in=128 out=144") + tokens_text(200),
+                   without_pause, 2);
+    }
+}
+
 TEST_CASE("two runs of quantized_linear give the same bits") {
     for (const char* text : {"dtype=bf16 format=w4a16 group=128 norm=yes in=4096 out=192 tokens=48",
                              "dtype=bf16 format=fp8 in=4096 out=192 tokens=48"}) {

@@ -22,7 +22,9 @@ struct Sources {
     static constexpr bool any_column = false;
     static constexpr bool splits_tail = false;
     static constexpr int narrow_rows = x_by_token ? 0 : static_cast<int>(::Tuned::narrow_n);
-    static constexpr int stages_together = static_cast<int>(::Tuned::stages_together);
+    /// Without a pause codes are read up to two stages ahead.
+    static constexpr int stages_together =
+        ::Tuned::stages_together == 0 ? 2 : static_cast<int>(::Tuned::stages_together);
 };
 }  // namespace hone::expert_linear::wgmma
 

@@ -31,15 +31,17 @@ constexpr auto tile_tunables = tunables_of({
 constexpr auto tunables =
     tunables_of(tile_tunables,
                 {tunable<&WgmmaW16Config::stages_together>(
-                     "stages between whose products the tensor cores do not wait", {1, 2, 4}),
+                     "stages between whose products the tensor cores do not wait; 0: all", {0, 1, 2, 4}),
                  tunable<&WgmmaW16Config::narrow_n>(
                      "columns that are multiplied where an expert's last rows are so few; 0: all of a tile's",
                      {0, 32, 64})});
 
-/// A consumer's sums, fragments, codes and addresses against what its thread has.
-bool fits_registers(const QuantizedExpertProblem& p, const Geometry& g, bool gathers) {
-    const int used = g.sums() + 72 + (p.gated ? 16 : 0) + (p.zeros ? 8 : 0);
-    const w16::RoleRegisters registers = w16::registers_of(g, gathers);
+/// A consumer's sums, fragments, codes and addresses against what its thread has. Without a pause there are
+/// two sets of fragments and of codes.
+bool fits_registers(const QuantizedExpertProblem& p, const Geometry& g, const WgmmaW16Config& c) {
+    const int steady = c.stages_together == 0 ? 16 + (c.narrow_n != 0 ? 8 : 0) : 0;
+    const int used = g.sums() + 72 + (p.gated ? 16 : 0) + (p.zeros ? 8 : 0) + steady;
+    const w16::RoleRegisters registers = w16::registers_of(g, p.gather && c.copied_x == 0);
     // An instruction's sums must fit what the launch gives, too.
     return used <= registers.consumer && g.tile_n / 2 + 30 <= registers.launched;
 }
@@ -58,12 +60,15 @@ constexpr Constraint constraints[] = {
          }),
     rule("a thread's sums, fragments and codes must fit its registers",
          [](const QuantizedExpertProblem& p, const WgmmaW16Config& c) {
-             return fits_registers(p, geometry(p, c), p.gather && c.copied_x == 0);
+             return fits_registers(p, geometry(p, c), c);
          }),
-    rule("at least three stages must fit shared memory, and two beside those that are worked on together",
-         [](const QuantizedExpertProblem& p, const WgmmaW16Config& c) {
-             return geometry(p, c).stages() >= std::max<std::int64_t>(3, c.stages_together + 2);
-         }),
+    rule(
+        "at least three stages must fit shared memory, and two beside those that are worked on together: two "
+        "without a pause",
+        [](const QuantizedExpertProblem& p, const WgmmaW16Config& c) {
+            const std::int64_t together = c.stages_together == 0 ? 2 : c.stages_together;
+            return geometry(p, c).stages() >= std::max<std::int64_t>(3, together + 2);
+        }),
     rule("each tile of rows widens its weights anew: up to 64 rows share a tile, more share tiles of 64, "
          "many of "
          "128",
@@ -116,12 +121,13 @@ double predict(const QuantizedExpertProblem& p, const WgmmaW16Config& c, const D
     const double narrow_share = std::min(1.0, (2.0 * static_cast<double>(c.narrow_n) + 305) / unit);
     const double rounds = std::ceil((tiles - narrow) / places) + narrow_share * narrow / places;
     // Two stages together save a pause; of 256 columns they leave too few registers, measured on an H200.
-    const double pause = c.tile_n <= 192
-                             ? 60.0 / static_cast<double>(std::min<std::int64_t>(c.stages_together, 2))
-                             : 200.0 * static_cast<double>(c.stages_together - 1);
+    const auto joined = static_cast<double>(c.stages_together);
+    const double pause = joined == 0       ? 0.0
+                         : c.tile_n <= 192 ? 60.0 / std::min(joined, 2.0)
+                                           : 200.0 * (joined - 1);
     const double product = blocks * unit + pause;
     const double widen = blocks * (p.bits() == 8 ? 190.0 : 130.0);
-    const double alone = g.row_blocks() * unit + 73.0 / static_cast<double>(c.stages_together);
+    const double alone = g.row_blocks() * unit + (joined == 0 ? 0.0 : 73.0 / joined);
     const double paced = 100 + 131 * blocks;  // a block that has a multiprocessor to itself
     const bool gathers = p.gather && c.copied_x == 0;
     const double gathered = gathers ? 2.5 * static_cast<double>(c.tile_n) * together : 0.0;
@@ -159,6 +165,8 @@ std::optional<WgmmaW16Config> fallback(const Problem& problem, const DeviceTrait
     std::vector<WgmmaW16Config> configs = combinations<WgmmaW16Config>(
         starts, tunables,
         {&WgmmaW16Config::tile_n, &WgmmaW16Config::stages_together, &WgmmaW16Config::copied_x});
+    // Of tiles without a pause the model knows no more than that they have none.
+    std::erase_if(configs, [](const WgmmaW16Config& c) { return c.stages_together == 0; });
     // One warpgroup alone on a multiprocessor has nobody to widen beside its products: on an H100 128 x 144
     // took 6 and 9 % longer than 256 x 144 by two.
     std::erase_if(

@@ -27,20 +27,22 @@ double copies(const QuantizedProblem& p, const Geometry& g) {
 }
 
 /// Cycles of one stage of `together` blocks of a multiprocessor, which work on `joined` of them without a
-/// pause: those of the tensor cores; of shared memory's port, 128 bytes each (copies come in; every
-/// instruction reads all rows of x, every thread its codes); of the schedulers, which issue the widening; of
-/// a warpgroup that waits between its stages; of the thread that issues the copies; and those until a stage
-/// that is free again is full, as far as the ring is not deep enough to hide them. Fitted to measurements of
-/// 15 problems on an H100 (docs/performance.md), as are the constants of predict.
+/// pause (0: on all): those of the tensor cores; of shared memory's port, 128 bytes each (copies come in;
+/// every instruction reads all rows of x, every thread its codes); of the schedulers, which issue the
+/// widening; of a warpgroup that waits between its stages; of the thread that issues the copies; and those
+/// until a stage that is free again is full, as far as the ring is not deep enough to hide them. Fitted to
+/// measurements of 15 problems on an H100 (docs/performance.md), as are the constants of predict.
 double stage_cycles(const QuantizedProblem& p, const Geometry& g, double together, double joined) {
     const double blocks = static_cast<double>(g.tile_m) / block_rows;
     const double product = 2.0 * g.tile_n;
     const double port = (g.stage_bytes() + g.left_bytes() + blocks * 4 * 32.0 * g.tile_n) / 128;
     const bool short_way = p.dtype == Dtype::bf16;  // device/bf16_line.cuh
     const double widen = p.bits() == 8 ? (short_way ? 180 : 200) : (short_way ? 208 : 238);
-    const double alone = g.row_blocks() * (product + 47) * (g.ping_pong ? 2 : 1) + 73 / joined;
+    const double pause = joined > 0 ? 73 / joined : 0;
+    const double alone = g.row_blocks() * (product + 47) * (g.ping_pong ? 2 : 1) + pause;
     const double issue = copies(p, g) * 43 + 200;
-    const double refill = (764 + together * g.stage_bytes() / 108) / std::max(1.0, g.stages() - joined - 1);
+    const double refill =
+        (764 + together * g.stage_bytes() / 108) / std::max(1.0, g.stages() - (joined > 0 ? joined : 2) - 1);
     return soft_maximum({1.015 * together * blocks * product, 1.07 * together * port,
                          together * blocks * widen, alone, issue, refill});
 }

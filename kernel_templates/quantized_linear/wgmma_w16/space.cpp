@@ -28,14 +28,15 @@ constexpr auto tile_tunables = tunables_of({
     tunable<&WgmmaConfig::l2_hint>("1: weights leave level 2 first, x last", {0, 1}),
     programmatic_launches<&WgmmaConfig::programmatic>(),
 });
-constexpr auto tunables =
-    tunables_of(tile_tunables, {tunable<&WgmmaW16Config::stages_together>(
-                                   "stages between whose products the tensor cores do not wait", {1, 2, 4})});
+constexpr auto tunables = tunables_of(
+    tile_tunables, {tunable<&WgmmaW16Config::stages_together>(
+                       "stages between whose products the tensor cores do not wait; 0: all", {0, 1, 2, 4})});
 
 /// A consumer's sums, fragments, codes and addresses, or parts that are added to the sums, against what its
-/// thread has.
-bool fits_registers(const QuantizedProblem& p, const Geometry& g, bool adds_parts) {
-    const int used = g.sums() + 64 + (p.gated ? 16 : 0) + (p.zeros ? 8 : 0) + (adds_parts ? 16 : 0);
+/// thread has. Without a pause there are two sets of fragments and of codes.
+bool fits_registers(const QuantizedProblem& p, const Geometry& g, const WgmmaW16Config& c) {
+    const int used = g.sums() + 64 + (p.gated ? 16 : 0) + (p.zeros ? 8 : 0) + (c.tail_split != 0 ? 16 : 0) +
+                     (c.stages_together == 0 ? 16 : 0);
     // An instruction's sums must fit what the launch gives, too.
     const w16::Registers registers = w16::registers_of(g);
     return used <= registers.consumer && g.tile_n / 2 + 30 <= registers.launched;
@@ -56,14 +57,16 @@ constexpr auto own_constraints = std::to_array<Constraint>({
                     g.row_blocks() <= 2 && (!g.gated || g.row_blocks() == 2);
          }),
     rule("a thread's sums, fragments and codes must fit its registers",
-         through<WgmmaW16Config>(&WgmmaW16Config::tail_split),
          [](const QuantizedProblem& p, const WgmmaW16Config& c) {
-             return fits_registers(p, geometry(p, c), c.tail_split != 0);
+             return fits_registers(p, geometry(p, c), c);
          }),
-    rule("at least three stages must fit shared memory, and two beside those that are worked on together",
-         [](const QuantizedProblem& p, const WgmmaW16Config& c) {
-             return geometry(p, c).stages() >= std::max<std::int64_t>(3, c.stages_together + 2);
-         }),
+    rule(
+        "at least three stages must fit shared memory, and two beside those that are worked on together: two "
+        "without a pause",
+        [](const QuantizedProblem& p, const WgmmaW16Config& c) {
+            const std::int64_t together = c.stages_together == 0 ? 2 : c.stages_together;
+            return geometry(p, c).stages() >= std::max<std::int64_t>(3, together + 2);
+        }),
     rule("each tile of tokens widens its weights anew: up to 64 tokens share a tile, more share tiles of 64, "
          "many of 128",
          through<WgmmaW16Config>(&WgmmaW16Config::tile_n),
@@ -110,6 +113,8 @@ std::optional<WgmmaW16Config> fallback(const Problem& problem, const DeviceTrait
         combinations<WgmmaW16Config>(starts, tunables,
                                      {&WgmmaW16Config::tile_n, &WgmmaW16Config::cluster_k,
                                       &WgmmaW16Config::tail_split, &WgmmaW16Config::stages_together});
+    // Of tiles without a pause the model knows no more than that they have none.
+    std::erase_if(configs, [](const WgmmaW16Config& c) { return c.stages_together == 0; });
     for (WgmmaW16Config& c : configs) c.staged = c.cluster_k == 1 ? 1 : 0;
     return best_of(problem, wgmma_w16, std::span<const WgmmaW16Config>(configs), traits);
 }
