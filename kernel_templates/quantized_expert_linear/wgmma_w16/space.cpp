@@ -120,11 +120,11 @@ double predict(const QuantizedExpertProblem& p, const WgmmaW16Config& c, const D
     // Of a narrow tile, whose steps are the latency of loads as much as products.
     const double narrow_share = std::min(1.0, (2.0 * static_cast<double>(c.narrow_n) + 305) / unit);
     const double rounds = std::ceil((tiles - narrow) / places) + narrow_share * narrow / places;
-    // Two stages together save a pause; of 256 columns they leave too few registers, measured on an H200.
+    // Two stages together save a pause, all of them both; of 256 columns they leave too few registers,
+    // measured on an H200.
     const auto joined = static_cast<double>(c.stages_together);
-    const double pause = joined == 0       ? 0.0
-                         : c.tile_n <= 192 ? 60.0 / std::min(joined, 2.0)
-                                           : 200.0 * (joined - 1);
+    const double pause = c.tile_n <= 192 ? (joined == 0 ? 0.0 : 60.0 / std::min(joined, 2.0))
+                                         : (joined == 0 ? 60.0 : 200.0 * (joined - 1));
     const double product = blocks * unit + pause;
     const double widen = blocks * (p.bits() == 8 ? 190.0 : 130.0);
     const double alone = g.row_blocks() * unit + (joined == 0 ? 0.0 : 73.0 / joined);
@@ -165,8 +165,6 @@ std::optional<WgmmaW16Config> fallback(const Problem& problem, const DeviceTrait
     std::vector<WgmmaW16Config> configs = combinations<WgmmaW16Config>(
         starts, tunables,
         {&WgmmaW16Config::tile_n, &WgmmaW16Config::stages_together, &WgmmaW16Config::copied_x});
-    // Of tiles without a pause the model knows no more than that they have none.
-    std::erase_if(configs, [](const WgmmaW16Config& c) { return c.stages_together == 0; });
     // One warpgroup alone on a multiprocessor has nobody to widen beside its products: on an H100 128 x 144
     // took 6 and 9 % longer than 256 x 144 by two.
     std::erase_if(

@@ -113,8 +113,6 @@ std::optional<WgmmaW16Config> fallback(const Problem& problem, const DeviceTrait
         combinations<WgmmaW16Config>(starts, tunables,
                                      {&WgmmaW16Config::tile_n, &WgmmaW16Config::cluster_k,
                                       &WgmmaW16Config::tail_split, &WgmmaW16Config::stages_together});
-    // Of tiles without a pause the model knows no more than that they have none.
-    std::erase_if(configs, [](const WgmmaW16Config& c) { return c.stages_together == 0; });
     for (WgmmaW16Config& c : configs) c.staged = c.cluster_k == 1 ? 1 : 0;
     return best_of(problem, wgmma_w16, std::span<const WgmmaW16Config>(configs), traits);
 }
