@@ -47,10 +47,12 @@ double stage_cycles(const QuantizedProblem& p, const Geometry& g, double togethe
                          together * blocks * widen, alone, issue, refill});
 }
 
-/// What products without a pause leave of such cycles: medians of 64 tiles with and without on an H200, 64 to
-/// 2048 tokens. Two warpgroups with 256 columns each keep the tensor cores busy with pauses, too.
-double without_pause(const Geometry& g) {
+/// What products without a pause leave of such cycles: medians of 64 tiles with and without on an H200. Two
+/// warpgroups with 256 columns each keep the tensor cores busy with pauses, too, and of many tokens the clock
+/// says how long they take.
+double without_pause(const QuantizedProblem& p, const Geometry& g) {
     if (g.tile_n > 192) return 1.01;
+    if (p.tokens > 512) return 1.0;
     return g.row_blocks() == 2 ? 0.96 : 0.98;
 }
 
@@ -79,7 +81,7 @@ double predict(const QuantizedProblem& p, const WgmmaW16Config& c, const DeviceT
 
     const double cycles_per_us = (busy > 0.5 ? 0.896e-3 : 1e-3) * traits.sm_clock_khz;
     const double cycles = stage_cycles(p, g, together, static_cast<double>(c.stages_together)) *
-                          (c.stages_together == 0 ? without_pause(g) : 1.0);
+                          (c.stages_together == 0 ? without_pause(p, g) : 1.0);
     const double compute_us = rounds * part_steps * cycles / cycles_per_us;
     const double bytes_per_us = 0.906e-6 * traits.memory_bytes_per_s;
     const double memory_us = (p.weight_bytes() + p.x_bytes() + p.out_bytes()) / bytes_per_us;
