@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include <fmt/format.h>
@@ -40,6 +41,8 @@ struct Cache::State {
     OpenMode mode = OpenMode::read_write;
     pid_t owner = ::getpid();
     std::int64_t image_limit_bytes = default_image_limit_bytes;
+    /// Until when look-ups write nothing: somebody held the cache, who is not waited for at each of them.
+    std::atomic<std::int64_t> held_until_ms = 0;
 
     State(Database opened, OpenMode how) : database(std::move(opened)), mode(how) {}
     State(const State&) = delete;
@@ -151,13 +154,15 @@ std::vector<InFlight> Cache::abandoned() const {
 
 std::optional<Image> Cache::image(const ImageKey& key) {
     FoundImage found = state_->read([&](const auto& connection) { return find_image(connection, key); });
-    if (state_->mode != OpenMode::read_write) return std::move(found.image);
+    if (state_->mode != OpenMode::read_write || now_ms() < state_->held_until_ms)
+        return std::move(found.image);
     try {
         if (found.damaged) delete_image(state_->writer(), key);
         if (found.image && now_ms() - found.last_used > day_ms) touch_image(state_->writer(), key);
-    } catch (const CacheError&) {
+    } catch (const CacheError& error) {
         // Housekeeping must not fail a look-up that has its answer: a busy or full cache does it another
         // time.
+        if (error.kind() == CacheError::Kind::busy) state_->held_until_ms = now_ms() + 60'000;
     }
     return std::move(found.image);
 }

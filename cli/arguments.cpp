@@ -1,11 +1,15 @@
 #include "cli/arguments.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 
 #include <cerrno>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <type_traits>
+#include <utility>
 
 namespace hone::cli {
 namespace {
@@ -16,6 +20,15 @@ std::string refusal_of_other_than(const std::string& text) {
     Number value{};
     if (CLI::detail::lexical_cast(text, value)) return "";
     return "Value " + text + " is no " + (std::is_integral_v<Number> ? "whole number" : "number");
+}
+
+/// The library's conversion would say that it failed, not why.
+std::string refusal_of_wide(const std::string& text) {
+    std::int64_t value = 0;
+    const bool is_number = CLI::detail::lexical_cast(text, value);
+    if (!is_number || std::in_range<int>(value)) return "";
+    return fmt::format("Value {} is not from {} to {}", text, std::numeric_limits<int>::min(),
+                       std::numeric_limits<int>::max());
 }
 
 /// What the library would take for the largest number that there is.
@@ -87,7 +100,9 @@ Argument Arguments::add_option(const std::string& names, std::vector<std::string
 }
 
 Argument Arguments::add_option(const std::string& names, int& value, const std::string& says) const {
-    return Argument(*app_->add_option(names, value, says)->check(refusal_of_other_than<std::int64_t>));
+    return Argument(*app_->add_option(names, value, says)
+                         ->check(refusal_of_wide)
+                         ->check(refusal_of_other_than<std::int64_t>));
 }
 
 Argument Arguments::add_option(const std::string& names, std::int64_t& value, const std::string& says) const {

@@ -74,7 +74,7 @@ const std::vector<Architecture> entries{
      .sizes = {.kv_heads = {{"num_key_value_heads"}, 2}, .head_dim = {{"head_dim"}, 128}},
      .norms = {.otherwise = 1.5625e-7},
      .rotation = {.interleaved = true, .otherwise = 0.5},
-     .attention = {.qkv_bias = attention_bias},
+     .attention = {.qkv_bias = {{"attention_bias"}, true}},
      .head = {.tied = not_tied}},
 };
 

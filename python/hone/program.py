@@ -138,11 +138,12 @@ def _tokens_text(tokens: Union[int, str, Sequence[int], None]) -> Optional[str]:
 def _budget_text(budget: Union[float, str, None]) -> Optional[str]:
     if budget is None or isinstance(budget, str):
         return budget
-    if not isinstance(budget, (int, float)):
+    if isinstance(budget, bool) or not hasattr(budget, "__float__"):
         raise TypeError(f"budget: {budget!r}; allowed are seconds, and a str such as '10m'")
-    if not 0 < budget < math.inf:
-        raise ValueError(f"budget: {budget!r}; allowed are seconds above 0")
-    return f"{round(budget * 1000)}ms"
+    seconds = float(budget)
+    if not 0.001 <= seconds < math.inf:
+        raise ValueError(f"budget: {budget!r}; allowed are seconds, 0.001 and more")
+    return f"{round(seconds * 1000)}ms"
 
 
 def run_json(arguments: Sequence[str], quiet: bool) -> Dict[str, Any]:

@@ -2,6 +2,7 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "runtime/compile/compile_worker.h"
@@ -9,7 +10,8 @@
 namespace hone::runtime {
 namespace {
 
-constexpr int background = 10;  // of a process's niceness: a tenth of what others get of a core
+/// A process's niceness that leaves it a tenth of what this one gets of a core.
+int background() { return std::min(19, getpriority(PRIO_PROCESS, 0) + 10); }
 
 id_t id_of(const WorkerProcess& process) { return static_cast<id_t>(process.pid()); }
 
@@ -51,7 +53,7 @@ Message CompilerProcess::ask(const CompileRequest& request, int cancel_fd) {
     if (!process_) {
         process_.emplace(WorkerProcess::start(options_.program, compile_kind, options_.nvrtc_library));
         if (options_.in_background)
-            static_cast<void>(setpriority(PRIO_PROCESS, id_of(*process_), background));
+            static_cast<void>(setpriority(PRIO_PROCESS, id_of(*process_), background()));
     }
     try {
         process_->channel().send(head, {}, deadline);

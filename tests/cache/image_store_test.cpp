@@ -134,6 +134,23 @@ TEST_CASE("reading an image notes its use once a day, not each time") {
     CHECK(look.integer("SELECT last_used FROM image") > an_hour_ago);
 }
 
+TEST_CASE("somebody who holds the cache is not waited for at each look-up of an old image") {
+    const TemporaryDirectory directory;
+    const auto file = directory / "cache.db";
+    Cache cache = Cache::open(file);
+    for (int i = 0; i < 2; ++i) cache.store_image(sample_image_key(i), sample_image(i));
+    run_sql(file, "UPDATE image SET last_used = 1000");
+    {
+        const sqlite::Connection holder = sqlite::Connection::open(file, sqlite::Access::read_write);
+        holder.execute("BEGIN IMMEDIATE");
+        CHECK(cache.image(sample_image_key(0)));  // waits, and notes nothing
+        holder.execute("ROLLBACK");
+    }
+    CHECK(cache.image(sample_image_key(1)));
+    const sqlite::Connection look = sqlite::Connection::open(file, sqlite::Access::read_only);
+    CHECK(look.integer("SELECT max(last_used) FROM image") == 1000);  // nor does it try again at once
+}
+
 TEST_CASE("gc gives the space of removed images back to the file system") {
     const TemporaryDirectory directory;
     Cache cache = Cache::open(directory / "cache.db");

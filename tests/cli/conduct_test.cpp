@@ -110,6 +110,7 @@ TEST_CASE("usage errors end with 2, say what was meant, and print nothing on std
         {{"report", "rmsnrom"}, "did you mean 'RmsNorm'"},
         {{"report", "--tokens", "4"}, "--tokens requires --model"},
         {{"report", "--peers", "missing.json"}, "missing.json"},
+        {{"tune", "llama-3-8b", "--tp", "3000000000"}, "--tp: Value 3000000000 is not from -2147483648 to 2147483647"},
         {{"tune", "llama-3-8b", "--tp", "two"}, "--tp: Value two is no whole number"},
         {{"tune", "llama-3-8b", "--tp", "1.5"}, "--tp: Value 1.5 is no whole number"},
         {{"quantize", "x", "--group", "", "--format", "w4a16", "-o", "y"}, "is no whole number"},

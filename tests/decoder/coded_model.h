@@ -21,13 +21,16 @@ inline decoder::ModelOptions options_of(const std::filesystem::path& folder) {
 }
 
 /// A prompt of three tokens; the token that is drawn behind it.
-inline int step_of(decoder::RunningModel& model, const decoder::Draw& draw = {}) {
-    const std::vector<int> tokens{1, 2, 3};
+inline int step_of(decoder::RunningModel& model, const decoder::Draw& draw = {},
+                   const std::vector<int>& tokens = {1, 2, 3}) {
     const std::vector<int> pages{0};
     const decoder::StepPart part{.request = 1, .begin = 0, .tokens = tokens, .pages = pages, .samples = true};
     model.forward().start({&part, 1}, std::vector{draw});
     return model.forward().finish().front();
 }
+
+/// More tokens than kernels make codes of themselves.
+inline std::vector<int> many_tokens() { return std::vector<int>(24, 1); }
 
 /// The problem of the norm between attention and network, as a step of one token has it.
 inline std::string norm_problem(decoder::RunningModel& model) {

@@ -227,22 +227,26 @@ void CompilePool::forget_oldest() {
 }
 
 /// A cache that cannot be written (full, read-only) costs a compile next time, no more; one that somebody
-/// holds is waited for once.
+/// holds is waited for once a minute.
 void CompilePool::store_finished() {
     std::vector<JobPtr> jobs;
     {
         const std::lock_guard lock(mutex_);
         jobs.swap(unstored_);
     }
-    bool is_held = false;
+    const auto is_held = [&] { return std::chrono::steady_clock::now() < cache_held_until_; };
     for (const JobPtr& job : jobs) {
         ++used_[job->user].compiled;
-        if (job->result.status != TrialStatus::ok || !cache_.writable() || is_held) continue;
+        if (job->result.status != TrialStatus::ok || !cache_.writable() || is_held()) {
+            job->packed = {};
+            continue;
+        }
         try {
             cache_.store_image(job->key, std::exchange(job->packed, {}));
             job->in_cache = true;
         } catch (const cache::CacheError& error) {
-            is_held = error.kind() == cache::CacheError::Kind::busy;
+            if (error.kind() == cache::CacheError::Kind::busy)
+                cache_held_until_ = std::chrono::steady_clock::now() + std::chrono::minutes(1);
         }
     }
 }

@@ -461,7 +461,7 @@ class Run {
         if (!are_all_tried()) return;
         for (const std::size_t index : work_.agenda.waiting(hand_)) {
             if (!is_open_[index] || std::ranges::find(next, index) != next.end()) continue;
-            if (!compilers_want_more()) return;
+            if (!compilers_want_more() || stop_reason() != StopReason::finished) return;
             const Problem& problem = workload_.problems[index];
             if (!is_known_asked_[index]) {
                 is_known_asked_[index] = true;

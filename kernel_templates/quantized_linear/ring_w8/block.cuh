@@ -31,6 +31,9 @@ inline constexpr int tokens = geometry.tokens;
 static_assert(stages % consumers == 0, "a stage is the same warpgroup's in every round");
 static_assert(geometry.rows % 8 == 0, "panels begin at multiples of 1024 bytes");
 
+/// A warpgroup's sum: of int8 codes an integer, so that those of all warpgroups are added exactly.
+using Partial = Conditional<format == Format::fp8, float, int>::type;
+
 /// What a block has to do: tiles with the grid's step.
 struct Schedule {
     __device__ Schedule()
@@ -58,8 +61,8 @@ struct Memory {
     __device__ float* scales() const { return reinterpret_cast<float*>(start + geometry.scales_at()); }
     __device__ uint32* largest() const { return reinterpret_cast<uint32*>(start + geometry.largest_at()); }
     /// Sums of a warpgroup, [tokens][pitch].
-    __device__ float* partials(int buffer, int warpgroup) const {
-        return reinterpret_cast<float*>(start + geometry.partials_at()) + buffer * geometry.buffer_words() +
+    __device__ Partial* partials(int buffer, int warpgroup) const {
+        return reinterpret_cast<Partial*>(start + geometry.partials_at()) + buffer * geometry.buffer_words() +
                warpgroup * geometry.partial_words();
     }
     __device__ uint32 barrier(int index) const { return base + geometry.barriers_at() + 8 * index; }

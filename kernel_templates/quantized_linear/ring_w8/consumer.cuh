@@ -45,9 +45,8 @@ class Consumer {
     }
 
   private:
-    using Hardware = Conditional<format == Format::fp8, float, int>::type;
     /// Sums of a block of 64 rows.
-    using Accumulators = Hardware[n / 2];
+    using Accumulators = Partial[n / 2];
     using Sums = Accumulators[row_blocks];
 
     /// Where scales of the thread's rows stand, of blocks of 128 rows x 128 columns.
@@ -168,14 +167,14 @@ class Consumer {
     __device__ void put(const Sums& sums, int number) const {
         const Meeting meeting(number);
         barrier_wait(memory_.sums_read(meeting.buffer), meeting.parity ^ 1);
-        float* const to = memory_.partials(meeting.buffer, warpgroup_);
+        Partial* const to = memory_.partials(meeting.buffer, warpgroup_);
 #pragma unroll
         for (int b = 0; b < row_blocks; ++b) {
 #pragma unroll
             for (int i = 0; i < n / 2; ++i) {
                 const int token = i / 4 * 8 + lane() % 4 * 2 + i % 2;
                 if (token < tokens)
-                    to[token * geometry.pitch() + row_of(b, i / 2 % 2)] = static_cast<float>(sums[b][i]);
+                    to[token * geometry.pitch() + row_of(b, i / 2 % 2)] = sums[b][i];
             }
         }
         barrier_arrive(memory_.sums_full(meeting.buffer));

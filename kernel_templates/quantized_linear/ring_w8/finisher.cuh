@@ -90,11 +90,11 @@ class Finisher {
             from_float<Element>(result(wanted, sums));
     }
     __device__ float add_up(int buffer, int token, int row) const {
-        float sum = 0.0f;
+        Partial sum = 0;
 #pragma unroll
         for (int warpgroup = 0; warpgroup < consumers; ++warpgroup)
             sum += memory_.partials(buffer, warpgroup)[token * geometry.pitch() + row];
-        return sum;
+        return static_cast<float>(sum);
     }
     __device__ static float result(const Wanted& wanted, const float (&sums)[products]) {
         if constexpr (gated) return linear::join_gated(sums[0], sums[products - 1]);
