@@ -94,7 +94,8 @@ double loop_us(const QuantizedExpertProblem& p, const MmaConfig& c, double warps
         static_cast<double>(ceil_div(p.in, c.k_warps * c.unroll * quantized_linear::mma_blocks::panel));
     const double work = static_cast<double>(quantized_linear::loads(p.coded(), c)) *
                         quantized_linear::slots(p.coded(), c) / cycles_per_us;
-    return (turns + 1.1) * (0.6 + work * std::hypot(2, 0.45 * warps));
+    const double shared = 0.45 * warps;
+    return (turns + 1.1) * (0.6 + work * std::sqrt(4 + shared * shared));
 }
 
 /// The tiles that a random routing needs: memory, the blocks' loops and level 2, joined by a soft maximum and

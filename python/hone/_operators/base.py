@@ -17,7 +17,7 @@ from typing import Any, Callable, ClassVar, ContextManager, Dict, Tuple, Type
 
 from .._native import arrays, library, runtime_structs, streams, structs
 from ..errors import BadArgumentError
-from ..runtime import Runtime
+from ..runtime import Runtime, runtime_of
 from .arguments import WORKSPACE_ALIGNMENT, Arguments, check_size
 from .description import Description
 
@@ -57,10 +57,12 @@ class _Sizes(Dict[int, Tuple[ctypes.c_int64, int]]):
 _packing = functools.lru_cache(maxsize=None)(structs.packing)
 
 
-def _prepared_anew(description: Description, device: int) -> Operator:
-    from .prepare import prepare_operator  # which knows all operators, and they this file
-
-    return prepare_operator(description, device, stacklevel=3)
+def _prepared_anew(kind: Type[Operator], description: Description, device: int) -> Operator:
+    runtime = runtime_of(device)
+    try:
+        return kind(description, runtime)
+    finally:
+        runtime.give_warnings(3)
 
 
 class Operator:
@@ -103,7 +105,7 @@ class Operator:
 
     def __reduce__(self) -> Tuple[Any, ...]:
         """Another process prepares it anew."""
-        return _prepared_anew, (self.description, self.device)
+        return _prepared_anew, (type(self), self.description, self.device)
 
     def report(self) -> Dict[str, Any]:
         """What preparing chose, bucket by bucket: the members are those of docs/json-output.md."""
