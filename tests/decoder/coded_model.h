@@ -20,10 +20,10 @@ inline decoder::ModelOptions options_of(const std::filesystem::path& folder) {
             .runtime = {.use_cache = false}};
 }
 
-/// A prompt of three tokens; the token that is drawn behind it.
+/// A prompt, of three tokens or of up to two pages; the token that is drawn behind it.
 inline int step_of(decoder::RunningModel& model, const decoder::Draw& draw = {},
                    const std::vector<int>& tokens = {1, 2, 3}) {
-    const std::vector<int> pages{0};
+    const std::vector<int> pages{0, 1};
     const decoder::StepPart part{.request = 1, .begin = 0, .tokens = tokens, .pages = pages, .samples = true};
     model.forward().start({&part, 1}, std::vector{draw});
     return model.forward().finish().front();
