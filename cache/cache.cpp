@@ -21,6 +21,7 @@ namespace hone::cache {
 namespace {
 
 constexpr std::int64_t day_ms = std::int64_t{24} * 3600 * 1000;
+constexpr std::int64_t held_ms = 60'000;
 constexpr int read_attempts = 3;
 
 /// The connection for one expression that writes.
@@ -41,8 +42,7 @@ struct Cache::State {
     OpenMode mode = OpenMode::read_write;
     pid_t owner = ::getpid();
     std::int64_t image_limit_bytes = default_image_limit_bytes;
-    /// Until when look-ups write nothing: somebody held the cache, who is not waited for at each of them.
-    std::atomic<std::int64_t> held_until_ms = 0;
+    std::atomic<std::int64_t> held_until_ms = 0;  ///< as write_image() says
 
     State(Database opened, OpenMode how) : database(std::move(opened)), mode(how) {}
     State(const State&) = delete;
@@ -58,6 +58,23 @@ struct Cache::State {
                          fmt::format("{}: was opened before fork() by process {}",
                                      database.connection.file().string(), owner),
                          "open the cache again in the child process");
+    }
+
+    /// Somebody who holds the cache and does not get on is waited for once a minute, not with each image:
+    /// in between this throws at once.
+    template <class Write>
+    void write_image(const Write& write) {
+        if (now_ms() < held_until_ms)
+            throw CacheError(
+                CacheError::Kind::busy,
+                fmt::format("{}: another process held it a moment ago", database.connection.file().string()),
+                "try again in a minute");
+        try {
+            write(writer());
+        } catch (const CacheError& error) {
+            if (error.kind() == CacheError::Kind::busy) held_until_ms = now_ms() + held_ms;
+            throw;
+        }
     }
 
     [[nodiscard]] bool may_need_recovery(const CacheError& error) const {
@@ -154,15 +171,15 @@ std::vector<InFlight> Cache::abandoned() const {
 
 std::optional<Image> Cache::image(const ImageKey& key) {
     FoundImage found = state_->read([&](const auto& connection) { return find_image(connection, key); });
-    if (state_->mode != OpenMode::read_write || now_ms() < state_->held_until_ms)
-        return std::move(found.image);
+    if (state_->mode != OpenMode::read_write) return std::move(found.image);
+    using sqlite::Connection;
     try {
-        if (found.damaged) delete_image(state_->writer(), key);
-        if (found.image && now_ms() - found.last_used > day_ms) touch_image(state_->writer(), key);
-    } catch (const CacheError& error) {
+        if (found.damaged) state_->write_image([&](const Connection& writer) { delete_image(writer, key); });
+        if (found.image && now_ms() - found.last_used > day_ms)
+            state_->write_image([&](const Connection& writer) { touch_image(writer, key); });
+    } catch (const CacheError&) {
         // Housekeeping must not fail a look-up that has its answer: a busy or full cache does it another
         // time.
-        if (error.kind() == CacheError::Kind::busy) state_->held_until_ms = now_ms() + 60'000;
     }
     return std::move(found.image);
 }
@@ -170,7 +187,9 @@ std::optional<Image> Cache::image(const ImageKey& key) {
 void Cache::store_image(const ImageKey& key, const Image& image) { store_image(key, pack(key, image)); }
 
 void Cache::store_image(const ImageKey& key, const PackedImage& image) {
-    insert_image(state_->writer(), key, image, state_->image_limit_bytes);
+    state_->write_image([&](const sqlite::Connection& writer) {
+        insert_image(writer, key, image, state_->image_limit_bytes);
+    });
 }
 
 void Cache::set_image_limit(std::int64_t bytes) { state_->image_limit_bytes = bytes; }

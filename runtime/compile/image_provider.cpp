@@ -189,13 +189,9 @@ std::shared_ptr<const LoadedImage> ImageProvider::load_cubin(const Problem& prob
 
 void ImageProvider::store(const cache::ImageKey& key, const cache::Image& image) {
     if (!options_.cache || !options_.cache->writable()) return;
-    if (std::chrono::steady_clock::now() < cache_held_until_) return;
     try {
         options_.cache->store_image(key, image);
     } catch (const std::exception& error) {
-        const auto* accident = dynamic_cast<const cache::CacheError*>(&error);
-        if (accident != nullptr && accident->kind() == cache::CacheError::Kind::busy)
-            cache_held_until_ = std::chrono::steady_clock::now() + std::chrono::minutes(1);
         warn_about_cache(fmt::format("compiled images cannot be kept in the cache: {}", error.what()));
     }
 }

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -134,9 +133,6 @@ class ImageProvider {
     std::weak_ptr<CompileCrew> crew_;                                 ///< of the calls that are under way
     bool without_processes_ = false;                                  ///< they have made trouble
     bool cache_warned_;
-    /// Until when the cache is left alone: a process that does not get on holds it, and is not waited for
-    /// with each image.
-    std::chrono::steady_clock::time_point cache_held_until_{};
     std::atomic<bool> frozen_{false};
     std::atomic<std::uint64_t> compiles_{0};
     std::atomic<std::uint64_t> cache_hits_{0};

@@ -234,19 +234,13 @@ void CompilePool::store_finished() {
         const std::lock_guard lock(mutex_);
         jobs.swap(unstored_);
     }
-    const auto is_held = [&] { return std::chrono::steady_clock::now() < cache_held_until_; };
     for (const JobPtr& job : jobs) {
         ++used_[job->user].compiled;
-        if (job->result.status != TrialStatus::ok || !cache_.writable() || is_held()) {
-            job->packed = {};
-            continue;
-        }
+        if (job->result.status != TrialStatus::ok || !cache_.writable()) continue;
         try {
             cache_.store_image(job->key, std::exchange(job->packed, {}));
             job->in_cache = true;
-        } catch (const cache::CacheError& error) {
-            if (error.kind() == cache::CacheError::Kind::busy)
-                cache_held_until_ = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+        } catch (const cache::CacheError&) {
         }
     }
 }

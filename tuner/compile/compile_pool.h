@@ -109,10 +109,9 @@ class CompilePool final {
     std::condition_variable work_;
     std::condition_variable finished_;
     bool stopping_ = false;
-    std::vector<JobPtr> queue_;                                 ///< in the order in which they were asked for
-    std::vector<JobPtr> unstored_;                              ///< finished, not in the cache yet
-    std::chrono::steady_clock::time_point cache_held_until_{};  ///< by a process that does not get on
-    std::int64_t held_bytes_ = 0;                               ///< of all images in `jobs_`
+    std::vector<JobPtr> queue_;     ///< in the order in which they were asked for
+    std::vector<JobPtr> unstored_;  ///< finished, not in the cache yet
+    std::int64_t held_bytes_ = 0;   ///< of all images in `jobs_`
 
     std::deque<runtime::CompilerProcess> compilers_;  ///< one a thread
     std::vector<std::thread> threads_;
