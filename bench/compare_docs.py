@@ -45,7 +45,8 @@ def render(results: Dict[str, Any]) -> str:
         mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
         lines += ["", f"Geometric mean of the last column: {mean:.2f}."]
     if any(name.endswith(MARK) for name in others):
-        lines += ["", f"{MARK.strip()} Built from source and measured on another {results['machine']['device']}, not in this run."]
+        device = results["machine"]["device"]
+        lines += ["", f"{MARK.strip()} Built from source and measured on another {device}, not in this run."]
     return "\n".join(lines) + "\n"
 
 

@@ -1,5 +1,4 @@
 #include "cli/compare.h"
-#include "runtime/system/short_text.h"
 
 #include <fmt/format.h>
 
@@ -8,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "runtime/system/short_text.h"
 #include "tuner/report/report_text.h"
 
 namespace hone::cli {

@@ -1,5 +1,4 @@
 #include "cli/progress.h"
-#include "runtime/system/short_text.h"
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
@@ -8,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "runtime/system/short_text.h"
 #include "tuner/report/report_text.h"
 
 namespace hone::cli {

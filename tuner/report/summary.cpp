@@ -1,11 +1,11 @@
 #include "tuner/report/summary.h"
-#include "runtime/system/short_text.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/system/short_text.h"
 #include "tuner/report/report.h"
 
 namespace hone::tuner {

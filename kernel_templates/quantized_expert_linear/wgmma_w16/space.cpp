@@ -9,6 +9,7 @@
 #include "kernel_templates/quantized_expert_linear/rank.h"
 #include "kernel_templates/quantized_expert_linear/variants.h"
 #include "kernel_templates/quantized_expert_linear/wgmma_w16/plan.h"
+#include "kernel_templates/quantized_linear/wgmma_w16/plan.h"
 
 namespace hone::quantized_expert_linear {
 namespace {
@@ -66,8 +67,7 @@ constexpr Constraint constraints[] = {
         "at least three stages must fit shared memory, and two beside those that are worked on together: two "
         "without a pause",
         [](const QuantizedExpertProblem& p, const WgmmaW16Config& c) {
-            const std::int64_t together = c.stages_together == 0 ? 2 : c.stages_together;
-            return geometry(p, c).stages() >= std::max<std::int64_t>(3, together + 2);
+            return quantized_linear::has_stages(geometry(p, c), c.stages_together);
         }),
     rule("each tile of rows widens its weights anew: up to 64 rows share a tile, more share tiles of 64, "
          "many of "
@@ -165,7 +165,8 @@ std::optional<WgmmaW16Config> fallback(const Problem& problem, const DeviceTrait
     std::vector<WgmmaW16Config> configs = combinations<WgmmaW16Config>(
         starts, tunables,
         {&WgmmaW16Config::tile_n, &WgmmaW16Config::stages_together, &WgmmaW16Config::copied_x});
-    // What nobody has checked on a GPU before its first call keeps its pauses: sanitizers have not seen these.
+    // What nobody has checked on a GPU before its first call keeps its pauses: sanitizers have not seen
+    // these.
     std::erase_if(configs, [](const WgmmaW16Config& c) { return c.stages_together == 0; });
     // One warpgroup alone on a multiprocessor has nobody to widen beside its products: on an H100 128 x 144
     // took 6 and 9 % longer than 256 x 144 by two.

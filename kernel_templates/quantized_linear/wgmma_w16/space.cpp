@@ -64,8 +64,7 @@ constexpr auto own_constraints = std::to_array<Constraint>({
         "at least three stages must fit shared memory, and two beside those that are worked on together: two "
         "without a pause",
         [](const QuantizedProblem& p, const WgmmaW16Config& c) {
-            const std::int64_t together = c.stages_together == 0 ? 2 : c.stages_together;
-            return geometry(p, c).stages() >= std::max<std::int64_t>(3, together + 2);
+            return has_stages(geometry(p, c), c.stages_together);
         }),
     rule("each tile of tokens widens its weights anew: up to 64 tokens share a tile, more share tiles of 64, "
          "many of 128",
@@ -113,7 +112,8 @@ std::optional<WgmmaW16Config> fallback(const Problem& problem, const DeviceTrait
         combinations<WgmmaW16Config>(starts, tunables,
                                      {&WgmmaW16Config::tile_n, &WgmmaW16Config::cluster_k,
                                       &WgmmaW16Config::tail_split, &WgmmaW16Config::stages_together});
-    // What nobody has checked on a GPU before its first call keeps its pauses: sanitizers have not seen these.
+    // What nobody has checked on a GPU before its first call keeps its pauses: sanitizers have not seen
+    // these.
     std::erase_if(configs, [](const WgmmaW16Config& c) { return c.stages_together == 0; });
     for (WgmmaW16Config& c : configs) c.staged = c.cluster_k == 1 ? 1 : 0;
     return best_of(problem, wgmma_w16, std::span<const WgmmaW16Config>(configs), traits);
