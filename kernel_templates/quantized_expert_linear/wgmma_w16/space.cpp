@@ -9,7 +9,7 @@
 #include "kernel_templates/quantized_expert_linear/rank.h"
 #include "kernel_templates/quantized_expert_linear/variants.h"
 #include "kernel_templates/quantized_expert_linear/wgmma_w16/plan.h"
-#include "kernel_templates/quantized_linear/wgmma_w16/plan.h"
+#include "kernel_templates/quantized_linear/wgmma_w16/stages.h"
 
 namespace hone::quantized_expert_linear {
 namespace {

@@ -2,8 +2,6 @@
 // whose config it has with one more number.
 #pragma once
 
-#include <algorithm>
-
 #include "kernel_templates/linear/wgmma/product.h"
 #include "kernel_templates/quantized_linear/quantized_linear.h"
 #include "kernel_templates/quantized_linear/wgmma_w16/stage.cuh"
@@ -13,12 +11,6 @@ namespace hone::quantized_linear {
 struct WgmmaW16Config : linear::gemm::WgmmaConfig {
     std::int64_t stages_together = 1;
 };
-
-/// Whether the ring has room beside the stages that are worked on together: without a pause (0) two, since
-/// codes are read ahead.
-[[nodiscard]] inline bool has_stages(const linear::gemm::Geometry& g, std::int64_t stages_together) {
-    return g.stages() >= std::max<std::int64_t>(3, (stages_together == 0 ? 2 : stages_together) + 2);
-}
 
 [[nodiscard]] inline linear::gemm::Geometry geometry(const QuantizedProblem& p, const WgmmaW16Config& c) {
     linear::gemm::Geometry g = linear::gemm::geometry(p.dense(), c);

@@ -6,6 +6,7 @@
 #include "kernel_templates/quantized_linear/rank.h"
 #include "kernel_templates/quantized_linear/variants.h"
 #include "kernel_templates/quantized_linear/wgmma_w16/rank.h"
+#include "kernel_templates/quantized_linear/wgmma_w16/stages.h"
 
 namespace hone::quantized_linear {
 namespace {
