@@ -5,6 +5,7 @@
 #include <atomic>
 #include <map>
 
+#include "cache/checksum.h"
 #include "cli/command_list.h"
 #include "cli/devices.h"
 #include "cli/few_kernels.h"
@@ -13,8 +14,10 @@
 #include "cli/stored.h"
 #include "cli/targets.h"
 #include "cli/value_types.h"
+#include "kernel_templates/catalog.h"
 #include "kernel_templates/space.h"
 #include "tuner/compile/compile_pool.h"
+#include "tuner/measure/wire.h"
 #include "tuner/report/report.h"
 
 namespace hone::cli {
@@ -30,6 +33,7 @@ struct Options {
 struct Tally {
     std::int64_t images = 0;
     std::int64_t from_cache = 0;
+    Json kernels = Json::array();
     Json failed = Json::array();
     std::vector<Problem> without_any;  ///< problems of which nothing compiled
     std::vector<tuner::CoverResult> covers;
@@ -90,8 +94,20 @@ Lists wanted_lists(const std::vector<Problem>& problems, const Options& options,
     return lists;
 }
 
+/// Two builds in which both digests are the same run the same code in the same launches for this problem.
+Json kernel_json(const Problem& problem, const Candidate& candidate, const cache::Image& image,
+                 const DeviceTraits& traits) {
+    const Plan plan = candidate.variant->plan(problem, candidate.config, traits);
+    const Json launches{{"plan", tuner::to_json(plan)}, {"runs_beside", plan.runs_beside}};
+    return {{"problem", to_string(problem)},
+            {"candidate", to_string(candidate)},
+            {"template_hash", template_hash(*candidate.variant)},
+            {"image", cache::Fingerprint("hone.compiled-image/1").bytes(image.cubin).hex()},
+            {"plan", cache::Fingerprint("hone.plan/1").text(launches.dump()).hex()}};
+}
+
 void compile_problem(const Problem& problem, const std::vector<Candidate>& candidates,
-                     tuner::ImageSource& images, Tally& tally) {
+                     const DeviceTraits& traits, tuner::ImageSource& images, Tally& tally) {
     bool any = false;
     for (const Candidate& candidate : candidates) {
         const tuner::ImageSource::Result result = images.get(problem, candidate);
@@ -99,6 +115,7 @@ void compile_problem(const Problem& problem, const std::vector<Candidate>& candi
             any = true;
             ++tally.images;
             tally.from_cache += result.from_cache ? 1 : 0;
+            tally.kernels.push_back(kernel_json(problem, candidate, result.image, traits));
             continue;
         }
         tally.failed.push_back({{"problem", to_string(problem)},
@@ -122,6 +139,7 @@ Outcome describe(const Tally& tally, std::int64_t compiled, Arch arch, const tun
                              {"images", tally.images},
                              {"from_cache", tally.from_cache},
                              {"compiled", compiled},
+                             {"kernels", tally.kernels},
                              {"failed", tally.failed},
                              {"covers", tuner::list_json(tally.covers)},
                              {"without_family", tuner::list_json(workload.without_family)},
@@ -168,7 +186,7 @@ Outcome compile(const Options& options, const Console& console) {
     for (std::size_t i = 0; i < candidates.size(); ++i) images.prefetch(workload.problems[i], candidates[i]);
     ProgressDisplay display(console);
     for (std::size_t i = 0; i < workload.problems.size() && !stop; ++i) {
-        compile_problem(workload.problems[i], candidates[i], images, tally);
+        compile_problem(workload.problems[i], candidates[i], traits, images, tally);
         display.update({.problems_done = i + 1,
                         .problems_total = workload.problems.size(),
                         .candidates_done = static_cast<std::size_t>(tally.images),

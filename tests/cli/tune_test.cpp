@@ -593,13 +593,29 @@ TEST_CASE("ahead-of-time compilation fills the image cache without a GPU") {
     INFO(first.err);
     REQUIRE(first.code == 0);
     CHECK(first.json()["data"]["compiled"].get<int>() > 0);
+    const nlohmann::json kernels = first.json()["data"]["kernels"];
+    CHECK(kernels.size() == first.json()["data"]["images"]);
+    std::map<nlohmann::json, std::set<nlohmann::json>> images;  // by candidate: one for both sizes
+    std::set<nlohmann::json> plans;
+    for (const nlohmann::json& kernel : kernels) {
+        images[kernel["candidate"]].insert(kernel["image"]);
+        plans.insert(kernel["plan"]);
+    }
+    for (const auto& [candidate, of_candidate] : images) {
+        CAPTURE(candidate);
+        CHECK(of_candidate.size() == 1);
+    }
+    CHECK(images.size() > 1);
+    CHECK(plans.size() > 1);
     const nlohmann::json second = sandbox.run(words).json();
     CHECK(second["data"]["compiled"] == 0);
     CHECK(second["data"]["from_cache"] == second["data"]["images"]);
+    CHECK(second["data"]["kernels"] == kernels);
     CHECK(sandbox.run({"compile", "--op", "rmsnorm", "--fields", "dtype=bf16 hidden=4096"}).code == 2);
 }
 
-TEST_CASE("without a GPU compiling ends five seconds after the predictions, with --offline when all is done") {
+TEST_CASE(
+    "without a GPU compiling ends five seconds after the predictions, with --offline when all is done") {
     Sandbox sandbox;
     sandbox.set("HONE_DATA_DIR", sandbox.path("empty").string());
     std::filesystem::create_directory(sandbox.path("empty"));
