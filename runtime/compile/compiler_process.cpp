@@ -51,7 +51,9 @@ Message CompilerProcess::ask(const CompileRequest& request, int cancel_fd) {
     head["build"] = build_text(request);
     head["nvrtc"] = options_.nvrtc_version;
     if (!process_) {
-        process_.emplace(WorkerProcess::start(options_.program, compile_kind, options_.nvrtc_library));
+        const std::string library =
+            options_.nvrtc_library.empty() ? "" : "HONE_NVRTC_LIBRARY=" + options_.nvrtc_library;
+        process_.emplace(WorkerProcess::start(options_.program, compile_kind, library));
         if (options_.in_background)
             static_cast<void>(setpriority(PRIO_PROCESS, id_of(*process_), background()));
     }

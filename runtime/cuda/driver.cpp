@@ -229,6 +229,18 @@ std::string pci_bus_id(const Driver& driver, int device) {
     return id.data();
 }
 
+std::string device_uuid(const Driver& driver, int device) {
+    CUuuid uuid{};
+    check(driver, driver.cuDeviceGetUuid(&uuid, device_handle(driver, device)),
+          fmt::format("UUID of GPU {}", device));
+    std::string text = "GPU";
+    for (std::size_t i = 0; i < sizeof(uuid.bytes); ++i) {
+        if (i == 0 || i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+        text += fmt::format("{:02x}", static_cast<unsigned char>(uuid.bytes[i]));
+    }
+    return text;
+}
+
 std::int64_t free_memory_bytes(const Driver& driver) {
     std::size_t free_bytes = 0;
     std::size_t total_bytes = 0;

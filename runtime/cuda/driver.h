@@ -127,6 +127,8 @@ void check(const Driver& driver, CUresult result, const std::string& what,
 [[nodiscard]] cache::GpuKey gpu_key(const Driver& driver, int device);
 /// "0000:1B:00.0", what NvmlDevice::open() takes.
 [[nodiscard]] std::string pci_bus_id(const Driver& driver, int device);
+/// What CUDA_VISIBLE_DEVICES and nvidia-smi call it: "GPU-8c6ff5f4-...".
+[[nodiscard]] std::string device_uuid(const Driver& driver, int device);
 /// Free memory now, of the current context's device.
 [[nodiscard]] std::int64_t free_memory_bytes(const Driver& driver);
 

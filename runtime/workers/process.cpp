@@ -122,13 +122,12 @@ void let_end(pid_t pid) noexcept {
 }  // namespace
 
 WorkerProcess WorkerProcess::start(const std::filesystem::path& program, std::string_view kind,
-                                   const std::string& nvrtc_library) {
+                                   const std::string& setting) {
     if (!program.is_absolute())
         throw WorkerError("cannot start " + program.string() + ": a worker's program is an absolute path");
     auto [ours, theirs] = socket_pair();
     const UniqueFd inherited = beyond_fixed(std::move(theirs));
-    const pid_t pid = spawn(program, kind, inherited.get(),
-                            nvrtc_library.empty() ? "" : "HONE_NVRTC_LIBRARY=" + nvrtc_library);
+    const pid_t pid = spawn(program, kind, inherited.get(), setting);
     return WorkerProcess(pid, Channel(std::move(ours)));
 }
 

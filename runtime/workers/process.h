@@ -26,10 +26,10 @@ class WorkerError : public std::runtime_error {
 class WorkerProcess {
   public:
     /// Starts `program --worker=KIND`; `program` is an absolute path. It gets this process's environment,
-    /// with `nvrtc_library` as HONE_NVRTC_LIBRARY unless that is empty. Throws WorkerError when the program
-    /// cannot be started.
+    /// with the variable that `setting` says, "NAME=VALUE", unless that is empty. Throws WorkerError when the
+    /// program cannot be started.
     [[nodiscard]] static WorkerProcess start(const std::filesystem::path& program, std::string_view kind,
-                                             const std::string& nvrtc_library = {});
+                                             const std::string& setting = {});
     WorkerProcess(WorkerProcess&&) noexcept;
     WorkerProcess& operator=(WorkerProcess&&) noexcept;
     /// Kills it, and waits until it is gone.

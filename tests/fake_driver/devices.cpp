@@ -2,7 +2,10 @@
 
 #include <array>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <sstream>
+#include <string_view>
 
 namespace hone::fake {
 namespace {
@@ -66,6 +69,19 @@ FakeDevice device_of_kind(const std::string& kind) {
     return device;
 }
 
+std::string uuid_text(const FakeDevice& device) {
+    const CUuuid uuid = uuid_of(device);
+    std::string text = "GPU";
+    for (std::size_t i = 0; i < sizeof(uuid.bytes); ++i) {
+        std::array<char, 4> byte{};
+        const bool starts_group = i == 0 || i == 4 || i == 6 || i == 8 || i == 10;
+        std::snprintf(byte.data(), byte.size(), "%s%02x", starts_group ? "-" : "",
+                      static_cast<unsigned>(static_cast<unsigned char>(uuid.bytes[i])));
+        text += byte.data();
+    }
+    return text;
+}
+
 }  // namespace
 
 std::vector<FakeDevice> devices_of(const Script& script) {
@@ -81,10 +97,20 @@ std::vector<FakeDevice> devices_of(const Script& script) {
     for (std::size_t i = 0; i < devices.size(); ++i) {
         std::array<char, 32> id{};
         std::snprintf(id.data(), id.size(), "0000:%02X:00.0", static_cast<unsigned>(0x1b + 0x10 * i) & 0xffu);
+        devices[i].number = static_cast<int>(i);
         devices[i].pci_bus_id = id.data();
         if (memory != nullptr) devices[i].memory_bytes = memory->number("memory");
     }
+    const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+    if (visible != nullptr && std::string_view(visible).starts_with("GPU-"))
+        std::erase_if(devices, [&](const FakeDevice& device) { return uuid_text(device) != visible; });
     return devices;
+}
+
+CUuuid uuid_of(const FakeDevice& device) {
+    CUuuid uuid{};
+    std::memset(uuid.bytes, device.number + 1, sizeof(uuid.bytes));
+    return uuid;
 }
 
 }  // namespace hone::fake

@@ -14,6 +14,7 @@ namespace hone::fake {
 
 struct FakeDevice {
     std::string name;
+    int number = 0;  ///< on the machine, whatever CUDA_VISIBLE_DEVICES hides
     std::string pci_bus_id;
     std::int64_t memory_bytes = 0;
     std::map<CUdevice_attribute, int> attributes;
@@ -28,6 +29,10 @@ struct FakeDevice {
     }
 };
 
+/// Those of the script; where CUDA_VISIBLE_DEVICES is a UUID, that one alone.
 [[nodiscard]] std::vector<FakeDevice> devices_of(const Script& script);
+
+/// Each byte is the device's number and one.
+[[nodiscard]] CUuuid uuid_of(const FakeDevice& device);
 
 }  // namespace hone::fake

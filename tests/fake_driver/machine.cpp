@@ -55,8 +55,8 @@ void take_parameters(const std::vector<std::size_t>& sizes, void** parameters, F
 }
 
 /// As rules see it: a kernel takes as long on every GPU.
-Subject on_gpu(Subject subject, const CUctx_st& context) {
-    subject.words += " gpu=" + std::to_string(context.device);
+Subject on_gpu(Subject subject, const FakeDevice& device) {
+    subject.words += " gpu=" + std::to_string(device.number);
     return subject;
 }
 
@@ -178,7 +178,7 @@ CUresult Machine::load_module(CUctx_st& context, const char* image, CUmodule* mo
     if (std::strncmp(image, "hone fake image ", 16) != 0) return CUDA_ERROR_INVALID_IMAGE;
     std::optional<FakeImage> parsed = parse_image(image);
     if (!parsed) return CUDA_ERROR_INVALID_IMAGE;
-    for (const Rule* rule : script.fire("load", on_gpu(subject_of(*parsed, ""), context)))
+    for (const Rule* rule : script.fire("load", on_gpu(subject_of(*parsed, ""), device_of(context))))
         return static_cast<CUresult>(rule->number("fail", 200));
     if (!runs_on(parsed->arch, device_of(context))) return CUDA_ERROR_NO_BINARY_FOR_GPU;
     auto loaded = std::make_unique<CUmod_st>();
@@ -304,7 +304,8 @@ CUresult Machine::run_kernel(CUstream_st& stream, const LaunchRequest& request) 
     const bool is_ruled = script.has_rules("launch");
     std::vector<const Rule*> rules;
     if (is_ruled)
-        rules = script.fire("launch", on_gpu(request.function->subject, *stream.context), previous_);
+        rules =
+            script.fire("launch", on_gpu(request.function->subject, device_of(*stream.context)), previous_);
     for (const Rule* rule : rules) {
         if (const CUresult result = apply(*rule, stream, request); result != CUDA_SUCCESS) return result;
     }

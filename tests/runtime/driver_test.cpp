@@ -118,6 +118,7 @@ TEST_CASE("every GPU of the machine is described") {
     CHECK(a10.compute_minor == 6);
     CHECK(a10.memory_bytes_per_s == doctest::Approx(600e9).epsilon(0.001));
     CHECK(pci_bus_id(*driver, 0) != pci_bus_id(*driver, 1));
+    CHECK(device_uuid(*driver, 1) == "GPU-02020202-0202-0202-0202-020202020202");
     CHECK_THROWS_AS(static_cast<void>(device_traits(*driver, 2)), CudaError);
 }
 

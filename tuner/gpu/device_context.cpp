@@ -23,7 +23,8 @@ DeviceInfo device_info(const runtime::Driver& driver, int ordinal) {
     return {.traits = runtime::device_traits(driver, ordinal),
             .gpu = runtime::gpu_key(driver, ordinal),
             .toolchain = {.driver = driver.version(), .nvrtc = {}},
-            .ordinal = ordinal};
+            .ordinal = ordinal,
+            .uuid = driver.device_count() > 1 ? runtime::device_uuid(driver, ordinal) : ""};
 }
 
 // In another pid namespace NVML lists this process under a number it does not know; so whatever appears while

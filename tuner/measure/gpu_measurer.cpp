@@ -54,8 +54,10 @@ milliseconds clamped(double us, milliseconds shortest, milliseconds longest) {
 
 bool ok(const Verdict& verdict) { return verdict.status == TrialStatus::ok; }
 
-runtime::WorkerProcess started_worker() {
-    return runtime::WorkerProcess::start(runtime::own_worker_program(), measure_kind);
+/// It sees that GPU alone: the driver takes a quarter of a second longer to open for each one more.
+runtime::WorkerProcess started_worker(const DeviceInfo& device) {
+    return runtime::WorkerProcess::start(runtime::own_worker_program(), measure_kind,
+                                         device.uuid.empty() ? "" : "CUDA_VISIBLE_DEVICES=" + device.uuid);
 }
 
 }  // namespace
@@ -134,10 +136,12 @@ void GpuMeasurer::bury(bool hung, const std::string& cause) {
 
 /// It opens the driver while others go on.
 void GpuMeasurer::start_spare() {
-    if (!spare_) spare_.emplace(started_worker());
+    if (!spare_) spare_.emplace(started_worker(device_));
 }
 
-json GpuMeasurer::hello() const { return {{"op", "hello"}, {"ordinal", device_.ordinal}}; }
+json GpuMeasurer::hello() const {
+    return {{"op", "hello"}, {"ordinal", device_.uuid.empty() ? device_.ordinal : 0}};
+}
 
 /// One that is not there to be greeted is found dead when it takes its place.
 void GpuMeasurer::get_ready() {

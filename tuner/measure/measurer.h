@@ -18,6 +18,7 @@ struct DeviceInfo {
     cache::GpuKey gpu;
     cache::Toolchain toolchain;
     int ordinal = 0;
+    std::string uuid;  ///< where a process sees several GPUs: opening the driver for one alone is quicker
 };
 
 /// How a candidate fared in one step. Anything but `ok` ends it.

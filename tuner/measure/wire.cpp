@@ -278,7 +278,8 @@ DeviceInfo device_info_from_json(const json& object) {
     return {.traits = traits_from_json(member(object, "traits")),
             .gpu = gpu_key_from_json(member(object, "gpu")),
             .toolchain = {.driver = text(object, "driver"), .nvrtc = text(object, "nvrtc")},
-            .ordinal = small_integer(object, "ordinal")};
+            .ordinal = small_integer(object, "ordinal"),
+            .uuid = {}};
 }
 
 json to_json(const Plan& plan) {

@@ -47,7 +47,7 @@ CUresult cuDeviceTotalMem(size_t* bytes, CUdevice device) {
 CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice device) {
     const std::lock_guard lock(mutex);
     if (!known_device(device)) return CUDA_ERROR_INVALID_DEVICE;
-    std::memset(uuid->bytes, device + 1, sizeof(uuid->bytes));
+    *uuid = uuid_of(machine().devices[static_cast<std::size_t>(device)]);
     return CUDA_SUCCESS;
 }
 
