@@ -79,22 +79,28 @@ double predict(const DecodeProblem& p, const RingConfig& c, const DeviceTraits& 
     const double row_blocks = static_cast<double>(ceil_div(ring.geometry.block_rows(), 8));
     const double column_blocks = static_cast<double>(ceil_div(p.head_dim, 16));
     const double widen = p.fp8_cache() ? 8.0 : 0.0;
-    // Small boxes of codes: one lane makes its way through a unit's, of which other elements have two panels.
-    const double boxes = 2.0 * ring.unit / ring.box_tokens();
-    const double producer_cycles =
-        p.fp8_cache() && p.paged() && c.producers == 0 ? (250.0 + 174.0 * boxes) * 16.0 / ring.unit : 0.0;
+    const bool engine = c.producers == 0;
+    // One lane waits for a stage and asks for its boxes, of K and V.
+    const double boxes = 2.0 * ring.panels() * ring.unit / ring.box_tokens();
+    const double producer_cycles = engine ? (250.0 + 54.0 * boxes) * 16.0 / ring.unit : 0.0;
+    const double threads = ring.threads();
+    const double fit =
+        std::floor(std::min(static_cast<double>(traits.shared_bytes_per_sm) / (ring.shared_bytes() + 1024.0),
+                            static_cast<double>(traits.registers_per_sm) /
+                                (threads * static_cast<double>(held_registers(p, c)))));
     // Heads lie inside of tokens: the lists of a sequence apart ask for parts of the same pages of memory at
-    // different times.
+    // different times. What cp.async asks for reaches memory in a better order than boxes.
     const bool apart = p.kv_heads > 1 && c.side_by_side == 0;
-    const double order = (apart ? 1.04 : 1.0) * (c.unit == 16 ? 1.012 : 1.0);
-    const double rest = 2.2 + (c.producers != 0 ? 2.3 : 0.0) + (p.page_size > 0 ? 1.2 : 0.0) +
-                        0.02 * static_cast<double>(c.warps * c.unit) / 16;
+    const double order = (apart ? 1.04 : 1.0) * (c.unit == 16 ? 1.013 : 1.0) * (engine ? 1.0 : 0.96);
+    const double rest = 2.2 + (engine ? 0.0 : 0.5) + (p.page_size > 0 ? 0.45 : 0.0) +
+                        0.04 * static_cast<double>(c.warps * c.unit) / 16;
     return predict_us(p, cut(p, c),
                       {.in_flight_bytes = static_cast<double>(ring.stages * ring.stage_bytes()),
                        .instructions = column_blocks * (3.0 + 2.0 * row_blocks + widen) + 70.0 * row_blocks +
                                        400.0 / static_cast<double>(c.unit),
                        .rest_us = rest,
                        .slowdown = order,
+                       .blocks_that_fit = fit,
                        .producer_cycles = producer_cycles},
                       traits);
 }
