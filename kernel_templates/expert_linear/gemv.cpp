@@ -51,10 +51,10 @@ double predict(const ExpertProblem& p, const GemvConfig& c, const DeviceTraits& 
     const double elements = static_cast<double>(elements_per_access(p));
     const double shared = static_cast<double>(c.rows * p.products());
     const double unpack = p.dtype == Dtype::fp32 ? 0.0 : elements;
-    return few_rows_us(p, c, 0.8,
+    return few_rows_us(p, c, 2.0,
                        {.registers = registers(p, c),
                         .loads = static_cast<double>(loads(p, c)),
-                        .latency_us = 0.8,
+                        .latency_us = 0.83,
                         .instructions = 4 + unpack + elements * held + held * (unpack + 4) / shared,
                         .x_bytes = held / shared,
                         .bandwidth = 0.94 - 0.015 * held,

@@ -58,14 +58,14 @@ constexpr Constraint constraints[] = {
 
 double predict(const ExpertProblem& p, const StripsConfig& c, const DeviceTraits& traits) {
     const double shared = static_cast<double>(row_blocks(p, c));
-    return few_rows_us(p, c, 1.5,
+    return few_rows_us(p, c, 1.7,
                        {.registers = registers(p, c),
                         .loads = static_cast<double>(loads(p, c)),
-                        .latency_us = 1.3 + 0.2 / shared,
+                        .latency_us = 1.2 + 0.2 / shared,
                         .instructions = 10 + 10 / shared,
                         .x_bytes = 2 / shared,
                         .bandwidth = 0.95,
-                        .rest_us = 0.3},
+                        .rest_us = 0.6},
                        traits);
 }
 

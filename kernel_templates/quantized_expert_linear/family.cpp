@@ -3,7 +3,6 @@
 #include <string>
 
 #include "kernel_templates/expert_linear/sizes.h"
-#include "kernel_templates/quantized_expert_linear/calibration.h"
 #include "kernel_templates/quantized_expert_linear/quantized_expert_linear.h"
 #include "kernel_templates/quantized_expert_linear/variants.h"
 #include "kernel_templates/quantized_linear/formats.h"
@@ -62,7 +61,6 @@ const Family quantized_expert_linear_family = quantized_expert_linear::declared(
     .validate = quantized_expert_linear::validate,
     .tolerance = quantized_expert_linear::tolerance,
     .work = quantized_expert_linear::work,
-    .calibration = quantized_expert_linear::calibration,
     .reference_source = "quantized_expert_linear/reference.cu",
     .reference_kernels = quantized_expert_linear::reference_kernels,
     .reference_plan = quantized_expert_linear::reference_plan,

@@ -97,10 +97,7 @@ TEST_CASE("the first predictions hold one near the best recorded, of static prob
           Bar{"attention_decode", 16, 100, 0.01, 0.03}, Bar{"rope_kv_append", 16, 56, 0.01, 0.03},
           Bar{"rmsnorm", 16, 110, 0.01, 0.03}, Bar{"quantized_linear", 16, 16, 0.01, 0.03},
           Bar{"quantized_linear", 6, 140, 0.01, 0.03}, Bar{"expert_linear", 16, 15, 0.01, 0.03},
-          Bar{"embedding", 16, 5, 0.01, 0.03},
-          // Two models' layers, of which one alone is left to say what the other's need, and few routings
-          // each.
-          Bar{"quantized_expert_linear", 16, 22, 0.0125, 0.05}}) {
+          Bar{"embedding", 16, 5, 0.01, 0.03}}) {
         CAPTURE(bar.family);
         const std::vector<Case>& cases = recorded_cases(bar.family);
         const Loss loss = loss_left_out(cases, bar.count);
@@ -114,19 +111,25 @@ TEST_CASE("the first predictions hold one near the best recorded, of static prob
     }
 }
 
-TEST_CASE("a model that has no corrections finds the best recorded by itself") {
-    const Loss loss = loss_of_model(recorded_cases("sample"), 16);
-    MESSAGE("sample: " << 100 * loss.mean << " % mean, " << 100 * loss.p95 << " % 95th percentile");
-    CHECK(loss.problems >= 10);
-    CHECK(loss.mean <= 0.01);
-    CHECK(loss.p95 <= 0.03);
+TEST_CASE("models that have no corrections find the best recorded by themselves") {
+    // Of coded experts four static problems are recorded: what three of them correct misleads in the fourth.
+    for (const auto& [family, problems] :
+         {std::pair{"sample", 10}, std::pair{"quantized_expert_linear", 22}}) {
+        CAPTURE(family);
+        CHECK(find_family(family)->calibration.empty());
+        const Loss loss = loss_of_model(recorded_cases(family), 16);
+        MESSAGE(family << ": " << 100 * loss.mean << " % mean, " << 100 * loss.p95 << " % 95th percentile");
+        CHECK(loss.problems >= problems);
+        CHECK(loss.mean <= 0.01);
+        CHECK(loss.p95 <= 0.03);
+    }
 }
 
 TEST_CASE("races that ship train where few problems were recorded, and judge nowhere") {
-    const std::vector<Case>& few = recorded_cases("expert_linear");
+    const std::vector<Case>& few = recorded_cases("embedding");
     const auto judges = std::ranges::count_if(few, [](const Case& one) { return one.judges(16); });
-    CHECK(judges >= 15);
-    CHECK(std::ssize(few) > 4 * judges);
+    CHECK(judges >= 5);
+    CHECK(std::ssize(few) > 2 * judges);
     for (const Case& one : few) CHECK(one.measured.size() > 1);
     const Loss loss = loss_of_model(few, 16);
     CHECK(loss.problems == judges);

@@ -114,7 +114,9 @@ double predict(const AttentionProblem& p, const WgmmaConfig& c, const DeviceTrai
     const double memory_us = memory_bytes(p, c, traits) / (0.9e-6 * traits.memory_bytes_per_s);
     const double tile_us = std::ceil(rounds) * (g.consumers == 1 ? 1.0 : g.consumers == 2 ? 1.3 : 2.4);
     const double body_us = std::pow(std::pow(gain * compute_us + tile_us, 4) + std::pow(memory_us, 4), 0.25);
-    return body_us + 2.4 - (c.programmatic != 0 ? 0.9 : 0.0);
+    // The first pages are looked up before anything can be copied: a length, then its table.
+    const double look_up_us = p.paged() ? 1.35 : 0.0;
+    return body_us + look_up_us + 2.4 - (c.programmatic != 0 ? 0.9 : 0.0);
 }
 
 }  // namespace hone::attention_prefill::warpgroup

@@ -90,29 +90,34 @@ double predict(const ExpertProblem& p, const WgmmaConfig& c, const DeviceTraits&
     const linear::gemm::Geometry g = geometry(p, c);
     const double tiles = static_cast<double>(p.tiles(tile_rows(c)) * tiles_across(p, c));
     const double places = static_cast<double>(traits.sm_count * c.blocks_per_sm);
-    const double rest = std::fmod(tiles, places);
+    const double full = std::floor(tiles / places);
+    const double rest = tiles - full * places;
     const double parts =
         c.tail_split != 0 && rest > 0 ? std::clamp(std::floor(places / rest), 1.0, 8.0) : 1.0;
-    const double rounds = parts > 1 ? std::floor(tiles / places) + 1 / parts : std::ceil(tiles / places);
-    const double together =
-        std::min(static_cast<double>(c.blocks_per_sm), std::ceil(tiles / traits.sm_count));
-    const double step = std::max(linear::gemm::stage_cycles(g) * together, 1000.0 / g.stages());
-    const double steps = std::ceil(static_cast<double>(p.in) / 64);
     const bool gathers = p.gather && c.copied_x == 0;
     // Copies of 16 bytes take the issue slots of products; beside few rows memory hides them.
     const double a_row = c.swapped != 0 ? 0.04 : 2.0;
-    const double gathered = gathers ? a_row * static_cast<double>(tile_rows(c)) * together : 0.0;
+    const double gathered = gathers ? a_row * static_cast<double>(tile_rows(c)) : 0.0;
     const double copied_us = c.copied_x != 0 ? copies_us(p, traits, c.programmatic != 0) : 0.0;
-    const double epilogue = 1200 + 0.04 * static_cast<double>(c.tile_m * c.tile_n);
+    const double steps = std::ceil(static_cast<double>(p.in) / 64);
+    const double writing = 0.025 * static_cast<double>(c.tile_m * c.tile_n);
+    // Of a round of so many tiles, the last one with fewer blocks beside each other.
+    const auto round_cycles = [&](double count, double share) {
+        const double together =
+            std::min(static_cast<double>(c.blocks_per_sm), std::ceil(count / traits.sm_count));
+        const double step = std::max(1.2 * linear::gemm::stage_cycles(g) * together, 1000.0 / g.stages());
+        return share * steps * (step + gathered * together) + 880 + writing * together;
+    };
     const double joined = parts > 1 ? 3000 + parts * g.partial_bytes() / 24.0 : 0.0;
-    const double compute_us =
-        (rounds * (steps * (step + gathered) + epilogue) + joined) / busy_cycles_per_us(traits);
+    const double cycles =
+        full * round_cycles(places, 1) + (rest > 0 ? round_cycles(rest, 1 / parts) : 0.0) + joined;
+    const double compute_us = cycles / busy_cycles_per_us(traits);
 
     const double rows = static_cast<double>(p.x_rows() * p.in + p.out_rows() * p.out);
     const double bytes = p.weight_bytes() + rows * static_cast<double>(p.element_bytes());
-    const double memory_us = bytes / (0.88e-6 * traits.memory_bytes_per_s);
+    const double memory_us = bytes / (0.92e-6 * traits.memory_bytes_per_s);
     return (c.programmatic != 0 ? 3.5 : 4.5) + std::max(compute_us, memory_us) +
-           0.15 * std::min(compute_us, memory_us) + combine_us(p, traits, c.programmatic != 0) + copied_us;
+           0.12 * std::min(compute_us, memory_us) + combine_us(p, traits, c.programmatic != 0) + copied_us;
 }
 
 /// Shapes of tiles as linear's are proven. Measured on an H100: up to 16 rows a tile one block a

@@ -77,25 +77,27 @@ bool turns_once(const QuantizedExpertProblem& p, const MmaConfig& c) {
     return c.k_warps * c.unroll * quantized_linear::mma_blocks::panel >= p.in;
 }
 
-/// Blocks that fit a multiprocessor. Of w4a16 the compiler takes some 20 registers fewer than registers()
+/// Blocks that fit a multiprocessor. Of w4a16 the compiler takes some 30 registers fewer than registers()
 /// counts, and holds one batch of loads where there is one turn.
 double fitting(const QuantizedExpertProblem& p, const MmaConfig& c, const DeviceTraits& traits) {
-    const std::int64_t spared = 20 + (turns_once(p, c) ? 4 * quantized_linear::loads(p.coded(), c) : 0);
+    const std::int64_t spared = 31 + (turns_once(p, c) ? 4 * quantized_linear::loads(p.coded(), c) : 0);
     return quantized_linear::fitting(geometry(p, c),
                                      registers(p, c) - (p.format == QuantFormat::w4a16 ? spared : 0), traits);
 }
 
 /// Of one block, its turns one after the other: the latency of loads that is not hidden, then what is made of
-/// them. A warp alone issues every second cycle, as one instruction waits for the other; `warps` on its
-/// scheduler share the slots, and meet less often the longer each waits. Fitted to 12 sweeps of an H200 of
-/// one to 64 tokens.
+/// them. A warp alone issues about two slots in three cycles, as one instruction waits for the other; `warps`
+/// on its scheduler share the slots, and meet less often the longer each waits. Fitted to 55 sweeps of an
+/// H200 of one to 8,192 tokens.
 double loop_us(const QuantizedExpertProblem& p, const MmaConfig& c, double warps, double cycles_per_us) {
+    constexpr double latency_us = 0.57;
+    constexpr double begin_us = 0.5;
+    constexpr double first_turn = 0.85;  // finds x, too
     const auto turns =
         static_cast<double>(ceil_div(p.in, c.k_warps * c.unroll * quantized_linear::mma_blocks::panel));
     const double work = static_cast<double>(quantized_linear::loads(p.coded(), c)) *
                         quantized_linear::slots(p.coded(), c) / cycles_per_us;
-    const double shared = 0.45 * warps;
-    return (turns + 1.1) * (0.6 + work * std::sqrt(4 + shared * shared));
+    return begin_us + (turns + first_turn) * (latency_us + work * std::hypot(1.5, 0.8 * warps));
 }
 
 /// The tiles that a random routing needs: memory, the blocks' loops and level 2, joined by a soft maximum and
@@ -108,7 +110,7 @@ double predict(const QuantizedExpertProblem& p, const MmaConfig& c, const Device
     const double resident = std::clamp(blocks / traits.sm_count, 1.0, fit);
     const double busy = std::min<double>(traits.sm_count, blocks);
     const double waves = std::max(1.0, blocks / (fit * traits.sm_count));
-    const double uneven = std::min(1.25, std::ceil(waves) / waves);
+    const double uneven = 1 + 0.27 * (std::min(1.25, std::ceil(waves) / waves) - 1);
 
     const double weights = tiles * p.coded().weight_bytes();  // through level 2
     const double x = blocks * static_cast<double>(c.tokens * p.in) * g.x_bytes;
@@ -116,13 +118,12 @@ double predict(const QuantizedExpertProblem& p, const MmaConfig& c, const Device
     const double memory_us = moved_bytes(p) / (0.95e-6 * traits.memory_bytes_per_s);
     const double loops_us = waves * loop_us(p, c, resident * g.threads() / 128, cycles_per_us);
     const double level2_us = (weights + x) / (busy * 32 * cycles_per_us);
-    constexpr double softness = 2.7;
+    constexpr double softness = 3.8;
     const double body_us =
         std::pow(std::pow(memory_us, softness) + std::pow(loops_us, softness) + std::pow(level2_us, softness),
                  1 / softness);
-    const double join_us = 1.2 + 0.1 * static_cast<double>(c.tokens) / 8 + 0.13 * blocks / traits.sm_count;
-    return body_us * uneven + join_us + around_us(p, traits, c.programmatic != 0) +
-           (c.programmatic != 0 ? 1.4 : 1.8);
+    const double join_us = 0.6 + 1.8 * static_cast<double>(c.tokens) / 8;
+    return body_us * uneven + join_us + around_us(p, traits, c.programmatic != 0) + 1.6;
 }
 
 /// The best by the cost model of a few shapes of blocks.

@@ -109,39 +109,52 @@ double predict(const QuantizedExpertProblem& p, const WgmmaW16Config& c, const D
     const double tiles = static_cast<double>(p.tiles(c.tile_n)) * across;
     const double narrow = c.narrow_n != 0 ? p.narrow_tiles(c.tile_n, c.narrow_n) * across : 0.0;
     const double places = static_cast<double>(traits.sm_count * c.blocks_per_sm);
-    const double even = std::min(static_cast<double>(c.blocks_per_sm), std::ceil(tiles / traits.sm_count));
     // Blocks that begin beside the last ones of the call before pile up on the multiprocessors that are free
     // first, where there are more places than tiles: 256 x 16, 128 tiles, 140 us beside 87 on an H200.
     const bool piles_up = c.programmatic != 0 && tiles < places;
-    const double together = even + (piles_up ? 0.65 * (static_cast<double>(c.blocks_per_sm) - even) : 0.0);
+    const auto together_of = [&](double count) {
+        const double even =
+            std::min(static_cast<double>(c.blocks_per_sm), std::ceil(count / traits.sm_count));
+        return even + (piles_up ? 0.7 * (static_cast<double>(c.blocks_per_sm) - even) : 0.0);
+    };
     const double blocks = static_cast<double>(g.tile_m) / 64;
-    // Of a block of 64 rows and columns: it is widened beside products but for some 85 cycles.
-    const double unit = 2.0 * g.tile_n + 85;
+    // Of a block of 64 rows and columns: it is widened beside products but for some 96 cycles.
+    const double unit = 2.0 * g.tile_n + 96;
     // Of a narrow tile, whose steps are the latency of loads as much as products.
     const double narrow_share = std::min(1.0, (2.0 * static_cast<double>(c.narrow_n) + 305) / unit);
-    const double rounds = std::ceil((tiles - narrow) / places) + narrow_share * narrow / places;
     // Two stages together save a pause, all of them both; of 256 columns they leave too few registers,
     // measured on an H200.
     const auto joined = static_cast<double>(c.stages_together);
-    const double pause = c.tile_n <= 192 ? (joined == 0 ? 0.0 : 60.0 / std::min(joined, 2.0))
+    const double pause = c.tile_n <= 192 ? (joined == 0 ? 0.0 : 50.0 / std::min(joined, 2.0))
                                          : (joined == 0 ? 60.0 : 200.0 * (joined - 1));
     const double product = blocks * unit + pause;
-    const double widen = blocks * (p.bits() == 8 ? 190.0 : 130.0);
-    const double alone = g.row_blocks() * unit + (joined == 0 ? 0.0 : 73.0 / joined);
-    const double paced = 100 + 131 * blocks;  // a block that has a multiprocessor to itself
+    const double widen = blocks * (p.bits() == 8 ? 190.0 : 120.0);
+    const double alone = g.row_blocks() * unit + (joined == 0 ? 0.0 : 150.0 / joined);
+    const double paced = 110 + 115 * blocks;  // a block that has a multiprocessor to itself
     const bool gathers = p.gather && c.copied_x == 0;
-    const double gathered = gathers ? 2.5 * static_cast<double>(c.tile_n) * together : 0.0;
     const double copied_us = c.copied_x != 0 ? expert_linear::copies_us(p, traits, c.programmatic != 0) : 0.0;
     // What a multiprocessor draws from level 2: 64 rows of the weight are too few beside 128 of x.
-    const double draw = static_cast<double>(g.stage_bytes()) / 48;
-    const double step =
-        std::max({together * product, together * widen, together * draw, alone, paced, 1000.0 / g.stages()});
+    const double draw = static_cast<double>(g.stage_bytes()) / 67;
     const double steps = std::ceil(static_cast<double>(p.in) / 64);
-    const double epilogue = 1400 + 0.05 * static_cast<double>(c.tile_m * c.tile_n);
-    const double compute_us = rounds * (steps * (step + gathered) + epilogue) / busy_cycles_per_us(traits);
-    const double memory_us = moved_bytes(p) / (0.88e-6 * traits.memory_bytes_per_s);
-    return (c.programmatic != 0 ? 3.5 : 4.5) + std::max(compute_us, memory_us) +
-           0.2 * std::min(compute_us, memory_us) + around_us(p, traits, c.programmatic != 0) + copied_us;
+    // A warpgroup that writes two blocks of rows has them one after the other.
+    const double written = static_cast<double>(c.tile_m * c.tile_n) / static_cast<double>(p.products());
+    const double writing = 0.11 * written * (g.row_blocks() == 2 && !g.gated ? 1.67 : 1.0);
+    // Beside so many other blocks, whose products go on meanwhile.
+    const auto tile_cycles = [&](double together) {
+        const double step = std::max(
+            {together * product, together * widen, together * draw, alone, paced, 1100.0 / g.stages()});
+        const double gathered = gathers ? 0.8 * static_cast<double>(c.tile_n) * together : 0.0;
+        return steps * (step + gathered) + 1270 + writing * std::pow(together, 0.7);
+    };
+    const double whole = tiles - (1 - narrow_share) * narrow;
+    const double rounds = std::floor(whole / places);
+    const double rest = whole - rounds * places;
+    const double cycles =
+        rounds * tile_cycles(together_of(places)) + (rest < 0.5 ? 0.0 : tile_cycles(together_of(rest)));
+    const double compute_us = cycles / busy_cycles_per_us(traits);
+    const double memory_us = moved_bytes(p) / (0.65e-6 * traits.memory_bytes_per_s);
+    return 4.4 + std::max(compute_us, memory_us) + 0.07 * std::min(compute_us, memory_us) +
+           around_us(p, traits, c.programmatic != 0) + copied_us;
 }
 
 /// The best by the cost model of a few shapes of tiles.
