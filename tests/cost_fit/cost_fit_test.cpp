@@ -113,8 +113,11 @@ TEST_CASE("the first predictions hold one near the best recorded, of static prob
 
 TEST_CASE("models that have no corrections find the best recorded by themselves") {
     // Of coded experts four static problems are recorded: what three of them correct misleads in the fourth.
-    for (const auto& [family, problems] :
-         {std::pair{"sample", 10}, std::pair{"quantized_expert_linear", 22}}) {
+    struct Bare {
+        std::string_view family;
+        int problems;
+    };
+    for (const auto& [family, problems] : {Bare{"sample", 10}, Bare{"quantized_expert_linear", 22}}) {
         CAPTURE(family);
         CHECK(find_family(family)->calibration.empty());
         const Loss loss = loss_of_model(recorded_cases(family), 16);
