@@ -9,6 +9,7 @@
 #include <cmath>
 #include <map>
 #include <ranges>
+#include <set>
 #include <tuple>
 
 #include "kernel_templates/catalog.h"
@@ -348,6 +349,21 @@ std::vector<Coefficient> fit(std::span<const Case> cases) {
     const Corrected relative(family, coefficients);
     coefficients.insert(coefficients.begin(), level_of(cases, relative.family));
     return coefficients;
+}
+
+std::string judges_of(std::span<const Case> cases, std::size_t count) {
+    std::set<std::string> statics;
+    std::map<std::string, int> by_gpu;
+    int all = 0;
+    for (const Case& one : cases) {
+        if (!one.judges(count)) continue;
+        ++all;
+        ++by_gpu[one.traits.name];
+        statics.insert(static_text(one.problem));
+    }
+    std::string text = fmt::format("{} problems of {} static ones", all, statics.size());
+    for (const auto& [gpu, problems] : by_gpu) text += fmt::format(", {} on {}", problems, gpu);
+    return text;
 }
 
 Loss loss_of_model(std::span<const Case> cases, std::size_t count) {

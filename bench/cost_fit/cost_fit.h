@@ -65,13 +65,18 @@ struct Judged {
 [[nodiscard]] std::map<std::string, std::vector<Coefficient>> fit_left_out(std::span<const Case> cases,
                                                                            std::size_t count);
 
+/// What a family's figure rests on: of its cases that can judge `count` predictions how many there are, of
+/// how many static problems, and on which GPU.
+[[nodiscard]] std::string judges_of(std::span<const Case> cases, std::size_t count);
+
 /// What the first `count` predictions lose, over the cases that can judge them.
 [[nodiscard]] Loss loss_of_model(std::span<const Case> cases, std::size_t count);
 /// The same case by case, each static problem's order corrected as fit_left_out() says; and all in one.
 [[nodiscard]] std::vector<Judged> judged_left_out(std::span<const Case> cases, std::size_t count);
 [[nodiscard]] Loss loss_left_out(std::span<const Case> cases, std::size_t count);
 
-/// The text of the `calibration.h` in this folder below kernel_templates/, which is the namespace below hone::.
+/// The text of the `calibration.h` in this folder below kernel_templates/, which is the namespace below
+/// hone::.
 [[nodiscard]] std::string source_of(std::span<const Coefficient> coefficients, std::string_view room);
 
 }  // namespace hone::cost_fit

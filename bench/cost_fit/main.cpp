@@ -31,6 +31,8 @@ constexpr std::array<std::size_t, 2> first_predictions{16, 6};  // of whole swee
 void print(const Family& family, std::span<const Case> cases, std::size_t count) {
     const std::pair<std::string_view, Loss> lines[] = {{"models", loss_of_model(cases, count)},
                                                        {"corrected, left out", loss_left_out(cases, count)}};
+    if (lines[0].second.problems != 0)
+        fmt::print("{:<18} first {:<2} {}\n", family.name, count, judges_of(cases, count));
     for (const auto& [what, loss] : lines) {
         if (loss.problems == 0) continue;
         fmt::print(
@@ -46,9 +48,10 @@ void print_worst(std::span<const Case> cases) {
     std::ranges::stable_sort(all, std::ranges::greater{}, &Judged::loss);
     for (const Judged& one : all) {
         if (one.loss <= 0) break;
-        fmt::print("  {:6.2f} %  {} on {}\n", 100 * one.loss, to_string(one.judge->problem), one.judge->traits.name);
-        fmt::print("            best  {:9.2f} us, model {:9.2f}, rank {}: {}\n", one.best.us, one.best.model_us,
-                   one.rank, to_string(one.best.candidate));
+        fmt::print("  {:6.2f} %  {} on {}\n", 100 * one.loss, to_string(one.judge->problem),
+                   one.judge->traits.name);
+        fmt::print("            best  {:9.2f} us, model {:9.2f}, rank {}: {}\n", one.best.us,
+                   one.best.model_us, one.rank, to_string(one.best.candidate));
         fmt::print("            first {:9.2f} us, model {:9.2f}: {}\n", one.first.us, one.first.model_us,
                    to_string(one.first.candidate));
     }
@@ -56,8 +59,8 @@ void print_worst(std::span<const Case> cases) {
 
 const fs::path templates = fs::path(HONE_SOURCE_DIR) / "kernel_templates";
 
-/// The folder of its `calibration.h`: its own, or where it has corrections, that of its namespace; empty where
-/// it is to have none.
+/// The folder of its `calibration.h`: its own, or where it has corrections, that of its namespace; empty
+/// where it is to have none.
 std::string_view room_of(const Family& family) {
     if (fs::exists(templates / family.name / "calibration.h")) return family.name;
     return family.calibration.empty() ? std::string_view() : family.device_namespace;

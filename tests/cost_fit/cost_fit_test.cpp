@@ -79,6 +79,7 @@ TEST_CASE(
     const Loss model = loss_of_model(cases, 4);
     const Loss corrected = loss_left_out(cases, 4);
     CHECK(model.problems == 6);
+    CHECK(judges_of(cases, 4) == "6 problems of 2 static ones, 6 on " + cases.front().traits.name);
     CHECK(corrected.problems == 6);
     CHECK(corrected.mean < 0.5 * model.mean);
     CHECK(corrected.worst < 0.02);
@@ -93,16 +94,17 @@ TEST_CASE("the first predictions hold one near the best recorded, of static prob
         double p95;
     };
     for (const Bar& bar :
-         {Bar{"linear", 16, 160, 0.01, 0.03}, Bar{"attention_prefill", 16, 18, 0.01, 0.03},
+         {Bar{"linear", 16, 160, 0.01, 0.03}, Bar{"attention_prefill", 16, 23, 0.01, 0.03},
           Bar{"attention_decode", 16, 100, 0.01, 0.03}, Bar{"rope_kv_append", 16, 56, 0.01, 0.03},
           Bar{"rmsnorm", 16, 110, 0.01, 0.03}, Bar{"quantized_linear", 16, 16, 0.01, 0.03},
-          Bar{"quantized_linear", 6, 140, 0.01, 0.03}, Bar{"expert_linear", 16, 15, 0.01, 0.03},
+          Bar{"quantized_linear", 6, 140, 0.01, 0.03}, Bar{"expert_linear", 16, 50, 0.01, 0.03},
           Bar{"embedding", 16, 5, 0.01, 0.03}}) {
         CAPTURE(bar.family);
         const std::vector<Case>& cases = recorded_cases(bar.family);
         const Loss loss = loss_left_out(cases, bar.count);
         MESSAGE(bar.family << ": " << 100 * loss.mean << " % mean, " << 100 * loss.p95
-                           << " % 95th percentile, " << 100 * loss.worst << " % worst");
+                           << " % 95th percentile, " << 100 * loss.worst << " % worst; "
+                           << judges_of(cases, bar.count));
         CHECK(loss.problems >= bar.problems);
         CHECK(loss.mean <= bar.mean);
         CHECK(loss.p95 <= bar.p95);
@@ -117,11 +119,12 @@ TEST_CASE("models that have no corrections find the best recorded by themselves"
         std::string_view family;
         int problems;
     };
-    for (const auto& [family, problems] : {Bare{"sample", 10}, Bare{"quantized_expert_linear", 22}}) {
+    for (const auto& [family, problems] : {Bare{"sample", 10}, Bare{"quantized_expert_linear", 55}}) {
         CAPTURE(family);
         CHECK(find_family(family)->calibration.empty());
         const Loss loss = loss_of_model(recorded_cases(family), 16);
-        MESSAGE(family << ": " << 100 * loss.mean << " % mean, " << 100 * loss.p95 << " % 95th percentile");
+        MESSAGE(family << ": " << 100 * loss.mean << " % mean, " << 100 * loss.p95 << " % 95th percentile; "
+                       << judges_of(recorded_cases(family), 16));
         CHECK(loss.problems >= problems);
         CHECK(loss.mean <= 0.01);
         CHECK(loss.p95 <= 0.03);
