@@ -19,6 +19,7 @@ struct Operands {
     int left_pitch = 128;  ///< bytes of a row
     int right_pitch = 128;
     int left_extra = 0;  ///< bytes beside each left row: scales
+    int k_unit = 1;      ///< steps that the consumers take at once
 };
 
 struct Geometry {

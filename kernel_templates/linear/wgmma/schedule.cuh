@@ -29,6 +29,7 @@ namespace hone::linear::gemm {
 struct Tiling {
     int out = 0;
     int k_tiles = 0;  ///< steps of a sum
+    int k_unit = 1;   ///< parts of a sum are whole multiples of so many steps; divides k_tiles
     int result_rows = 0;
     int result_columns = 0;
     int raster = 1;
@@ -107,8 +108,9 @@ class Schedule {
                 .others = 0};
     }
     constexpr void take_part(Work& work, int part, int parts) const {
-        work.first_k = tiling_.k_tiles * part / parts;
-        work.k_count = tiling_.k_tiles * (part + 1) / parts - work.first_k;
+        const int units = tiling_.k_tiles / tiling_.k_unit;
+        work.first_k = units * part / parts * tiling_.k_unit;
+        work.k_count = units * (part + 1) / parts * tiling_.k_unit - work.first_k;
     }
     constexpr Work tail_part() const {
         const int tile = block_ % rest_;

@@ -18,8 +18,12 @@ inline constexpr Geometry geometry{.tile_m = static_cast<int>(Tuned::tile_m),
                                    .ping_pong = Tuned::ping_pong != 0,
                                    .staged = static_cast<int>(Tuned::staged),
                                    .operands = operands};
+inline constexpr int k_tiles = (in + operands.columns - 1) / operands.columns;
 inline constexpr Tiling tiling{.out = out,
-                               .k_tiles = (in + operands.columns - 1) / operands.columns,
+                               .k_tiles = k_tiles,
+                               .k_unit = k_tiles % (operands.k_unit * geometry.cluster_k) == 0
+                                             ? operands.k_unit
+                                             : 1,
                                .result_rows = geometry.result_rows(),
                                .result_columns = geometry.result_columns(),
                                .raster = static_cast<int>(Tuned::raster),
@@ -46,7 +50,6 @@ inline constexpr bool halves = geometry.halves();
 inline constexpr bool gated_rows = geometry.gated_rows();
 inline constexpr bool gated_columns = geometry.gated_columns();
 inline constexpr bool whole_columns = out % result_columns == 0;
-inline constexpr int k_tiles = tiling.k_tiles;
 
 static_assert(halves || tile_m % (block_rows * geometry.sharers()) == 0,
               "each consumer takes blocks of 64 rows");

@@ -13,7 +13,8 @@ inline constexpr Stage held{.bits = ::Shape::format == 0 ? 4 : 8,
                             .zeros = ::Shape::zeros != 0};
 }
 namespace hone::linear::gemm {
-inline constexpr Operands operands = quantized_linear::w16::held.operands();
+inline constexpr Operands operands =
+    quantized_linear::w16::held.operands(static_cast<int>(::Tuned::stages_together));
 }
 namespace hone::expert_linear::wgmma {
 struct Sources {

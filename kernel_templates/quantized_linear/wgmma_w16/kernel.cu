@@ -14,7 +14,8 @@ inline constexpr Stage held{
     .bits = Shape::format == 0 ? 4 : 8, .group = static_cast<int>(Shape::group), .zeros = Shape::zeros != 0};
 }
 namespace hone::linear::gemm {
-inline constexpr Operands operands = quantized_linear::w16::held.operands();
+inline constexpr Operands operands =
+    quantized_linear::w16::held.operands(static_cast<int>(Tuned::stages_together));
 }
 
 #include "quantized_linear/wgmma_w16/product.cuh"

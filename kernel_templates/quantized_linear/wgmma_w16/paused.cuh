@@ -13,6 +13,10 @@
 
 namespace hone::quantized_linear::w16 {
 
+/// Whether parts of sums have stages beside whole groups of `together`. Most have none, and what nobody runs
+/// would take a fifth of the image's compile time.
+inline constexpr bool leaves_rest = together > 1 && gemm::tiling.k_unit != together;
+
 /// Steps that are issued together; a unit is two such pairs.
 inline constexpr int pair_steps = 2;
 static_assert(steps == 2 * pair_steps);
@@ -32,10 +36,10 @@ class PausedPass {
     __device__ void run(LastIssued last_issued) {
         begin();
         int k = 0;
-        if constexpr (together > 1) {
-            for (; k + together <= k_count_; k += together) stages<together>(k);
+        for (; k + together <= k_count_; k += together) stages<together>(k);
+        if constexpr (leaves_rest) {
+            for (; k < k_count_; ++k) stages<1>(k);
         }
-        for (; k < k_count_; ++k) stages<1>(k);
         last_issued();
         units_.fence_sums();
     }

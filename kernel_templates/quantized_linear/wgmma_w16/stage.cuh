@@ -26,12 +26,14 @@ struct Stage {
     constexpr int zero_bytes() const { return zeros ? groups() * block_rows : 0; }
     constexpr int extra_bytes() const { return scale_bytes() + zero_bytes(); }
 
-    /// The weight is the left operand, x the right one: 64 elements, a swizzled row.
-    constexpr linear::gemm::Operands operands() const {
+    /// The weight is the left operand, x the right one: 64 elements, a swizzled row. `together`: stages whose
+    /// products have no pause between them.
+    constexpr linear::gemm::Operands operands(int together = 0) const {
         return {.columns = block_columns,
                 .left_pitch = code_bytes() / block_rows,
                 .right_pitch = block_columns * 2,
-                .left_extra = extra_bytes() / block_rows};
+                .left_extra = extra_bytes() / block_rows,
+                .k_unit = together > 0 ? together : 1};
     }
 };
 
