@@ -330,13 +330,15 @@ TEST_CASE("wgmma: blocks together do every step of every tile once, and the part
     CHECK(seen.size() > 500);
 }
 
-TEST_CASE("tail_split: whole rounds stay whole, and parts of the last one are equal within a step") {
+TEST_CASE("tail_split: whole rounds stay whole, and parts of the last one are equal within a unit of steps") {
     std::mt19937 random(7);
     const auto draw = [&](int from, int to) { return std::uniform_int_distribution<int>(from, to)(random); };
     int cut = 0;
     for (int i = 0; i < 3000; ++i) {
+        const int unit = 1 << draw(0, 2);
         const linear::gemm::Tiling tiling{.out = 8 * draw(1, 200),
-                                          .k_tiles = draw(1, 90),
+                                          .k_tiles = draw(1, 90) * unit,
+                                          .k_unit = unit,
                                           .result_rows = 64,
                                           .result_columns = 8 * draw(1, 16),
                                           .raster = draw(1, 16),
@@ -358,8 +360,10 @@ TEST_CASE("tail_split: whole rounds stay whole, and parts of the last one are eq
         for (int block = 0; block < grid; ++block) {
             const bool has_part = block < tiles % grid * parts;
             const int steps = works.steps_of(block) - rounds * tiling.k_tiles;
-            CHECK(steps >= (has_part ? tiling.k_tiles / parts : 0));
-            CHECK(steps <= (has_part ? tiling.k_tiles / parts + 1 : 0));
+            const int units = tiling.k_tiles / unit;
+            CHECK(steps % unit == 0);
+            CHECK(steps >= (has_part ? units / parts * unit : 0));
+            CHECK(steps <= (has_part ? (units / parts + 1) * unit : 0));
         }
     }
     CHECK(cut > 500);

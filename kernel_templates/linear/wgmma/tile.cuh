@@ -19,17 +19,16 @@ inline constexpr Geometry geometry{.tile_m = static_cast<int>(Tuned::tile_m),
                                    .staged = static_cast<int>(Tuned::staged),
                                    .operands = operands};
 inline constexpr int k_tiles = (in + operands.columns - 1) / operands.columns;
-inline constexpr Tiling tiling{.out = out,
-                               .k_tiles = k_tiles,
-                               .k_unit = k_tiles % (operands.k_unit * geometry.cluster_k) == 0
-                                             ? operands.k_unit
-                                             : 1,
-                               .result_rows = geometry.result_rows(),
-                               .result_columns = geometry.result_columns(),
-                               .raster = static_cast<int>(Tuned::raster),
-                               .cluster_k = geometry.cluster_k,
-                               .swapped = geometry.swapped,
-                               .tail_split = Tuned::tail_split != 0};
+inline constexpr Tiling tiling{
+    .out = out,
+    .k_tiles = k_tiles,
+    .k_unit = k_tiles % (operands.k_unit * geometry.cluster_k) == 0 ? operands.k_unit : 1,
+    .result_rows = geometry.result_rows(),
+    .result_columns = geometry.result_columns(),
+    .raster = static_cast<int>(Tuned::raster),
+    .cluster_k = geometry.cluster_k,
+    .swapped = geometry.swapped,
+    .tail_split = Tuned::tail_split != 0};
 
 inline constexpr int tile_m = geometry.tile_m;
 inline constexpr int tile_n = geometry.tile_n;
