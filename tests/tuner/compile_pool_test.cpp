@@ -162,6 +162,67 @@ TEST_CASE("images are begun in the order in which they are needed, those that ar
     }
 }
 
+TEST_CASE("images leave room once they have been had, or no problem needs them any more") {
+    const FakeMachine fakes;
+    const Scratch scratch;
+    auto cache = scratch.cache();
+    CompilePoolOptions small = options();
+    small.image_bytes = 1;
+    CompilePool pool(cache, small);
+    CompilePool::Share images(pool);
+    const std::vector<Candidate> candidates = with_own_images(3);
+    CHECK(images.has_room());
+    CHECK(images.get(norm_problem(1), candidates[0]).status == TrialStatus::ok);
+    CHECK(images.has_room());
+    images.prefetch(norm_problem(1), {candidates[1], candidates[2]}, std::chrono::seconds(100));
+    do {
+        images.prefetch(norm_problem(512), {candidates[2]}, std::chrono::seconds(100));
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    } while (images.compiled() < 3);
+    CHECK_FALSE(images.has_room());
+    CHECK(images.get(norm_problem(1), candidates[1]).status == TrialStatus::ok);
+    CHECK_FALSE(images.has_room());  // the third
+    images.release(norm_problem(1));
+    CHECK_FALSE(images.has_room());
+    images.release(norm_problem(512));
+    CHECK(images.has_room());
+    images.release(norm_problem(512));
+    for (const Candidate& candidate : candidates) {
+        const ImageSource::Result again = images.get(norm_problem(1), candidate);
+        CHECK(again.status == TrialStatus::ok);
+        CHECK(again.from_cache);
+    }
+    CHECK(images.compiled() == 3);
+}
+
+TEST_CASE("what no problem needs any more is not compiled, but for who waits for it") {
+    const std::vector<Candidate> candidates = with_own_images(4);
+    const Scratch scratch;
+    const std::filesystem::path log = scratch.path("compiles");
+    const FakeMachine fakes("compile:log=" + log.string() + "; compile:match=" + words_of(candidates[0]) +
+                            ":sleep_us=1000000");
+    auto cache = scratch.cache();
+    CompilePoolOptions one = options();
+    one.workers = 1;
+    CompilePool pool(cache, one);
+    CompilePool::Share images(pool);
+    images.prefetch(norm_problem(1), {candidates[0]}, std::chrono::seconds(10));
+    while (lines_in(log).empty()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    images.prefetch(norm_problem(1), {candidates[1], candidates[2]}, std::chrono::seconds(100));
+    images.prefetch(norm_problem(512), {candidates[3]}, std::chrono::seconds(200));
+    CompilePool::Share other(pool);
+    std::jthread waiting([&] { CHECK(other.get(norm_problem(1), candidates[2]).status == TrialStatus::ok); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    images.release(norm_problem(1));
+    waiting.join();
+    CHECK(images.get(norm_problem(512), candidates[3]).status == TrialStatus::ok);
+    const std::vector<std::string> begun = lines_in(log);
+    const std::vector<std::size_t> order{0, 2, 3};
+    REQUIRE(begun.size() == order.size());
+    for (std::size_t place = 0; place < order.size(); ++place)
+        CHECK(names_all(begun[place], candidates[order[place]]));
+}
+
 TEST_CASE("compilers leave the cores to others") {
     const Scratch scratch;
     const std::filesystem::path log = scratch.path("compiles");

@@ -76,7 +76,7 @@ CompilePool::~CompilePool() {
 bool CompilePool::has_room() const {
     const std::lock_guard lock(mutex_);
     const std::int64_t coming = static_cast<std::int64_t>(queue_.size()) * expected_bytes;
-    return held_bytes_ + coming < options_.image_bytes;
+    return needed_bytes_ + coming < options_.image_bytes;
 }
 
 bool CompilePool::is_short_of_work() const {
@@ -121,14 +121,43 @@ ImageSource::Result CompilePool::reference(User user, const Problem& problem) {
 CompilePool::JobPtr CompilePool::enqueue_candidate(User user, const Problem& problem,
                                                    const Candidate& candidate,
                                                    runtime::Clock::time_point needed) {
-    return enqueue(user, runtime::candidate_image_key(problem, candidate, options_.arch, options_.nvrtc),
-                   runtime::candidate_request(problem, candidate, options_.arch), needed);
+    return need(problem,
+                enqueue(user, runtime::candidate_image_key(problem, candidate, options_.arch, options_.nvrtc),
+                        runtime::candidate_request(problem, candidate, options_.arch), needed));
 }
 
 CompilePool::JobPtr CompilePool::enqueue_reference(User user, const Problem& problem,
                                                    runtime::Clock::time_point needed) {
-    return enqueue(user, runtime::reference_image_key(problem, options_.arch, options_.nvrtc),
-                   runtime::reference_request(problem, options_.arch), needed);
+    return need(problem, enqueue(user, runtime::reference_image_key(problem, options_.arch, options_.nvrtc),
+                                 runtime::reference_request(problem, options_.arch), needed));
+}
+
+CompilePool::JobPtr CompilePool::need(const Problem& problem, const JobPtr& job) {
+    std::string name = to_string(problem);
+    if (job->needed_for.insert(name).second) needs_[std::move(name)].push_back(job);
+    return job;
+}
+
+/// What other problems need, too, stays. What nobody has begun to compile is not compiled.
+void CompilePool::release(const Problem& problem) {
+    const std::lock_guard lock(callers_);
+    store_finished();
+    const auto needs = needs_.extract(to_string(problem));
+    if (!needs) return;
+    for (const JobPtr& job : needs.mapped()) {
+        job->needed_for.erase(needs.key());
+        if (job->needed_for.empty() && !withdraw(job)) make_spare(job);
+    }
+    forget_oldest();
+}
+
+/// False where it is being compiled, or has been, or somebody waits for it.
+bool CompilePool::withdraw(const JobPtr& job) {
+    const std::lock_guard lock(mutex_);
+    if (job->state != State::queued || job->begin_by == at_once) return false;
+    std::erase(queue_, job);
+    jobs_.erase(runtime::key_text(job->key));
+    return true;
 }
 
 CompilePool::JobPtr CompilePool::enqueue_harness(User user, runtime::Clock::time_point needed) {
@@ -180,6 +209,7 @@ CompilePool::JobPtr CompilePool::enqueue(User user, const cache::ImageKey& key,
         const std::lock_guard lock(mutex_);
         job->state = State::done;
         held_bytes_ += std::ssize(job->result.image.cubin);
+        needed_bytes_ += std::ssize(job->result.image.cubin);
         return job;
     }
     start_threads();
@@ -204,22 +234,25 @@ ImageSource::Result CompilePool::wait(User user, const JobPtr& job, runtime::Clo
     }
     const std::lock_guard lock(callers_);
     store_finished();
-    hand_out(job);
+    make_spare(job);
+    forget_oldest();
     used_[user].waited += runtime::Clock::now() - since;
     return job->result;
 }
 
-void CompilePool::hand_out(const JobPtr& job) {
-    if (!std::exchange(job->handed_out, true)) handed_out_.push_back(runtime::key_text(job->key));
-    forget_oldest();
+void CompilePool::make_spare(const JobPtr& job) {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(job->is_spare, true)) return;
+    spare_.push_back(runtime::key_text(job->key));
+    if (job->state == State::done) needed_bytes_ -= std::ssize(job->result.image.cubin);
 }
 
-/// What was asked for once, and can be had from the cache again.
+/// What is spare, and can be had from the cache again.
 void CompilePool::forget_oldest() {
     const std::lock_guard lock(mutex_);
-    while (held_bytes_ > options_.image_bytes && !handed_out_.empty()) {
-        const auto job = jobs_.find(handed_out_.front());
-        handed_out_.pop_front();
+    while (held_bytes_ > options_.image_bytes && !spare_.empty()) {
+        const auto job = jobs_.find(spare_.front());
+        spare_.pop_front();
         if (job == jobs_.end() || !job->second->in_cache) continue;
         held_bytes_ -= std::ssize(job->second->result.image.cubin);
         jobs_.erase(job);
@@ -295,6 +328,7 @@ void CompilePool::finish(const JobPtr& job, Result result, cache::PackedImage pa
     job->packed = std::move(packed);
     job->state = State::done;
     held_bytes_ += std::ssize(job->result.image.cubin);
+    if (!job->is_spare) needed_bytes_ += std::ssize(job->result.image.cubin);
     if (!stopping_) unstored_.push_back(job);
     finished_.notify_all();
 }

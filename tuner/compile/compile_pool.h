@@ -2,7 +2,8 @@
 // it one job at a time, kills it when the job takes too long, and starts another. Only callers' threads
 // touch the cache, one at a time. Who wants images has a share of a pool: where several GPUs are tuned side
 // by side all compilers work for whoever needs them, and no image is made twice. Shares may be used by a
-// thread each.
+// thread each. An image stays in memory until it has been had, or no problem needs it any more; after that as
+// long as there is room.
 #pragma once
 
 #include <chrono>
@@ -13,6 +14,7 @@
 #include <string>
 #include <thread>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "runtime/compile/compiler_process.h"
@@ -56,7 +58,8 @@ class CompilePool final {
         State state = State::queued;
         runtime::Clock::time_point begin_by;  ///< so that it is there when it is needed; the first goes first
         bool in_cache = false;                ///< its image can be had again
-        bool handed_out = false;
+        bool is_spare = false;                ///< its image has been had, or nobody needs it any more
+        std::unordered_set<std::string> needed_for;  ///< problems
         Result result;
         cache::PackedImage packed{};  ///< until it is in the cache
     };
@@ -69,6 +72,7 @@ class CompilePool final {
     void prefetch(User user, const Problem& problem, const std::vector<Candidate>& candidates,
                   std::chrono::milliseconds until);
     Result get(User user, const Problem& problem, const Candidate& candidate);
+    void release(const Problem& problem);
     Result reference(User user, const Problem& problem);
     Result harness(User user);
     std::int64_t compiled(User user) const;
@@ -83,8 +87,10 @@ class CompilePool final {
     JobPtr enqueue_reference(User user, const Problem& problem, runtime::Clock::time_point needed);
     /// Nothing where this build has none.
     JobPtr enqueue_harness(User user, runtime::Clock::time_point needed);
+    JobPtr need(const Problem& problem, const JobPtr& job);
     void store_finished();
-    void hand_out(const JobPtr& job);
+    void make_spare(const JobPtr& job);
+    bool withdraw(const JobPtr& job);
     void forget_oldest();
     void start_threads();
 
@@ -102,16 +108,18 @@ class CompilePool final {
 
     mutable std::mutex callers_;                    ///< of what only callers touch; locked before mutex_
     std::unordered_map<std::string, JobPtr> jobs_;  ///< by image key
-    std::deque<std::string> handed_out_;            ///< names of jobs whose images were asked for, in order
-    std::vector<Used> used_;                        ///< by user
+    std::unordered_map<std::string, std::vector<JobPtr>> needs_;  ///< by problem
+    std::deque<std::string> spare_;                               ///< names of jobs that are spare, in order
+    std::vector<Used> used_;                                      ///< by user
 
     mutable std::mutex mutex_;
     std::condition_variable work_;
     std::condition_variable finished_;
     bool stopping_ = false;
-    std::vector<JobPtr> queue_;     ///< in the order in which they were asked for
-    std::vector<JobPtr> unstored_;  ///< finished, not in the cache yet
-    std::int64_t held_bytes_ = 0;   ///< of all images in `jobs_`
+    std::vector<JobPtr> queue_;      ///< in the order in which they were asked for
+    std::vector<JobPtr> unstored_;   ///< finished, not in the cache yet
+    std::int64_t held_bytes_ = 0;    ///< of all images in `jobs_`
+    std::int64_t needed_bytes_ = 0;  ///< of those that are not spare
 
     std::deque<runtime::CompilerProcess> compilers_;  ///< one a thread
     std::vector<std::thread> threads_;
@@ -131,6 +139,7 @@ class CompilePool::Share final : public ImageSource, public HarnessImages {
     [[nodiscard]] Result get(const Problem& problem, const Candidate& candidate) override {
         return pool_.get(user_, problem, candidate);
     }
+    void release(const Problem& problem) override { pool_.release(problem); }
     [[nodiscard]] std::int64_t compiled() const override { return pool_.compiled(user_); }
     [[nodiscard]] std::chrono::nanoseconds waited() const override { return pool_.waited(user_); }
 

@@ -33,6 +33,8 @@ class ImageSource {
                           std::chrono::milliseconds until = {}) = 0;
     /// Blocks until this one is there.
     [[nodiscard]] virtual Result get(const Problem& problem, const Candidate& candidate) = 0;
+    /// Nothing that was asked for because of this problem alone is needed any more.
+    virtual void release(const Problem& /*problem*/) {}
     [[nodiscard]] virtual std::int64_t compiled() const = 0;  ///< compiles so far, cache hits not counted
     [[nodiscard]] virtual std::chrono::nanoseconds waited() const { return {}; }  ///< in get()
 };

@@ -216,6 +216,7 @@ class Run {
         }
         if (is_open_[task.problem]) expect(task);
         tune_problem(task.problem);
+        context_.images.release(workload_.problems[task.problem]);
         if (!is_worth_another_look(result_of(task.problem))) return;
         winners_.insert_or_assign(task.problem, *result_of(task.problem)->winner);
         work_.agenda.add_look(hand_, task.problem);
@@ -337,14 +338,24 @@ class Run {
             if (looks_.contains(index)) continue;
             if (!looks_.empty() && !context_.images.has_room()) return;
             std::optional<CandidateList> look = plan_look(index, winners_.at(index));
-            if (!look) work_.agenda.drop_look(hand_, index);
+            if (!look) drop_look(index);
             if (look) looks_.emplace(index, *std::move(look));
         }
     }
 
-    /// What another hand has planned for it is not known here.
+    void drop_look(std::size_t index) {
+        work_.agenda.drop_look(hand_, index);
+        context_.images.release(workload_.problems[index]);
+    }
+
     void look_again(const Agenda::Task& task) {
         if (stop_reason() != StopReason::finished) return;
+        take_look(task);
+        context_.images.release(workload_.problems[task.problem]);
+    }
+
+    /// What another hand has planned for it is not known here.
+    void take_look(const Agenda::Task& task) {
         if (!std::exchange(is_second_look_, true)) begin_looks(task);
         std::optional<CandidateList> look;
         if (const auto planned = looks_.extract(task.problem); planned) look = std::move(planned.mapped());
