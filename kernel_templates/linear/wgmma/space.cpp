@@ -39,11 +39,14 @@ double predict(const LinearProblem& p, const WgmmaConfig& c, const DeviceTraits&
 std::vector<WgmmaConfig> tiles_of_many_tokens(std::int64_t tokens) {
     std::vector<WgmmaConfig> configs;
     const auto add = [&](WgmmaConfig c) {
+        const int step = c.swapped != 0 ? 8 : 16;
         for (const auto& [rows, consumers] : {std::pair{128, 2}, {192, 2}, {192, 3}, {256, 2}}) {
             c.tile_m = rows;
             c.consumers = consumers;
-            for (c.tile_n = c.swapped != 0 ? 72 : 80; c.tile_n <= 256; c.tile_n += c.swapped != 0 ? 8 : 16)
-                configs.push_back(c);
+            for (const std::int64_t width : tunables[index_of(&WgmmaConfig::tile_n)].values.span()) {
+                c.tile_n = width;
+                if (width > 64 && width % step == 0) configs.push_back(c);
+            }
         }
     };
     WgmmaConfig c;
