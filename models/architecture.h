@@ -75,6 +75,7 @@ struct Norms {
     Spellings epsilon{"rms_norm_eps"};
     double otherwise = 1e-6;  ///< where no key says it
     FlagKey bias = never;
+    bool unit_offset = false;  ///< scale by 1 + weight
     NormPlaces places = NormPlaces::before;
     bool of_embedding = false;
     bool before_first_layer = true;

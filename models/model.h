@@ -75,9 +75,10 @@ struct Model {
     double norm_epsilon = 1e-5;
     bool gated_ffn = true;
     bool norm_bias = false;
-    bool qkv_bias = false;     ///< the query, key and value projections have one
-    bool output_bias = false;  ///< the projection behind attention has one
-    bool ffn_bias = false;     ///< all linear layers of the feed-forward network have one
+    bool norm_unit_offset = false;  ///< norms scale by 1 + weight, those of queries and keys, too
+    bool qkv_bias = false;          ///< the query, key and value projections have one
+    bool output_bias = false;       ///< the projection behind attention has one
+    bool ffn_bias = false;          ///< all linear layers of the feed-forward network have one
     bool qk_norm = false;
     HeadNorm head_norm = HeadNorm::shared;  ///< with qk_norm
     bool qk_norm_with_rotation = false;     ///< with qk_norm: only in layers that rotate

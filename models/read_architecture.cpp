@@ -82,6 +82,7 @@ class Reader {
         model_.norm = entry_.norms.family;
         model_.norm_epsilon = keys_.fraction(entry_.norms.epsilon).value_or(entry_.norms.otherwise);
         model_.norm_bias = holds(entry_.norms.bias, keys_);
+        model_.norm_unit_offset = entry_.norms.unit_offset;
         model_.norms = entry_.norms.places;
         model_.embedding_norm = entry_.norms.of_embedding;
         model_.first_norm = entry_.norms.before_first_layer;

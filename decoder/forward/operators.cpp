@@ -18,7 +18,7 @@ NormKernel prepared_norm(Runtime& runtime, const Description& description, std::
                                        .dtype = model.dtype,
                                        .output = output,
                                        .residual = residual,
-                                       .unit_offset = description.names->norms_less_one});
+                                       .unit_offset = model.norm_unit_offset});
     }
     return runtime.prepare(LayerNorm{.hidden = model.hidden_size,
                                      .max_rows = rows,
@@ -26,13 +26,16 @@ NormKernel prepared_norm(Runtime& runtime, const Description& description, std::
                                      .output = output,
                                      .residual = residual,
                                      .bias = model.norm_bias,
-                                     .unit_offset = description.names->norms_less_one});
+                                     .unit_offset = model.norm_unit_offset});
 }
 
 /// Of the queries, or the keys, of all heads of a token.
 NormKernel prepared_norm_of_heads(Runtime& runtime, const models::Model& model, std::int64_t width,
                                   std::int64_t rows) {
-    return runtime.prepare(RmsNorm{.hidden = width, .max_rows = rows, .dtype = model.dtype});
+    return runtime.prepare(RmsNorm{.hidden = width,
+                                   .max_rows = rows,
+                                   .dtype = model.dtype,
+                                   .unit_offset = model.norm_unit_offset});
 }
 
 RopeKvAppendKernel prepared_append(Runtime& runtime, const models::Model& model, const Capacity& capacity,

@@ -42,8 +42,7 @@ struct TensorNames {
     std::string_view head = "lm_head";
     std::string_view optional_prefix = {};  ///< that some checkpoints have in front of all names
     bool columns_first = false;             ///< weights of linear layers are [in, out]
-    bool norms_less_one = false;  ///< weights of norms stand there without the 1 that their operator adds
-    bool root_scale = false;      ///< tokens' rows are multiplied by the root of their size
+    bool root_scale = false;                ///< tokens' rows are multiplied by the root of their size
 };
 
 /// nullptr: none.

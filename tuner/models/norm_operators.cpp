@@ -104,6 +104,7 @@ ModelOperator norm_operator(const ModelPart& part, std::string role, std::int64_
     const std::string& family = part.model.norm;
     std::string fields =
         fmt::format("dtype={} residual={} hidden={}", name(part.dtype), yes_no(residual), width);
+    if (part.model.norm_unit_offset) fields += " unit_offset=yes";
     if (family == "layernorm") fields += fmt::format(" bias={}", yes_no(part.model.norm_bias));
     return {.role = std::move(role),
             .family = family,
