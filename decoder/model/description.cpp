@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <vector>
 
 #include "decoder/error.h"
@@ -64,6 +65,9 @@ std::vector<std::string> lacking(const models::Model& model, const TensorNames& 
     lack(model.logit_cap > most_cap || model.logit_cap != std::floor(model.logit_cap),
          "a cap of logits that is no whole number up to 65536");
     lack(model.gated_ffn && model.ffn_bias, "biases of a gated feed-forward network");
+    lack(model.dtype == Dtype::fp16 && model.residual_factor > 0 && model.residual_factor < 1,
+         "a residual_multiplier below 1 in fp16, whose range its stream, held divided by that, may leave: "
+         "bf16 and fp32 hold it");
     lack(!model.final_norm || !model.first_norm, "a model without its first or last norm");
     lack(!model.has_head, "a model without a language head");
     lack(model.rotary_dim == 0 && !model.learned_positions, "attention without positions");
@@ -72,6 +76,29 @@ std::vector<std::string> lacking(const models::Model& model, const TensorNames& 
 
 double residual_factor(const models::Model& model) {
     return model.residual_factor > 0 ? model.residual_factor : 1;
+}
+
+/// Kernels take them as floats, of which one beyond their range would be 0, which means another thing, or
+/// infinite.
+void check_factors(const Description& description) {
+    const models::Model& model = description.model;
+    const auto check = [&](double number, const char* what) {
+        constexpr auto least = static_cast<double>(std::numeric_limits<float>::min());
+        constexpr auto most = static_cast<double>(std::numeric_limits<float>::max());
+        if (number >= least && number <= most) return;
+        throw DecoderError(
+            fmt::format("{}: {} is {}; allowed is {:.2g} to {:.2g}", model.name, what, number, least, most));
+    };
+    const double residual = residual_factor(model);
+    check(residual, "residual_multiplier");
+    if (model.embedding_factor > 0) {
+        check(model.embedding_factor, "embedding_multiplier");
+        check(model.embedding_factor / residual, "embedding_multiplier / residual_multiplier");
+    }
+    if (model.residual_factor > 0)
+        check(model.norm_epsilon / residual / residual, "rms_norm_eps / residual_multiplier^2");
+    if (model.score_factor > 0) check(model.score_factor, "attention_multiplier");
+    check(description.logit_divisor(), "logits_scaling");
 }
 
 }  // namespace
@@ -144,7 +171,9 @@ Description describe(const models::Model& model, const models::RotationNumbers& 
     const std::vector<std::string> lacks = lacking(model, *names);
     if (!lacks.empty())
         throw DecoderError(fmt::format("{}: not run yet: {}", model.name, fmt::join(lacks, "; ")));
-    return {.model = model, .rotation = rotation, .names = names};
+    const Description description{.model = model, .rotation = rotation, .names = names};
+    check_factors(description);
+    return description;
 }
 
 Description describe_folder(const std::filesystem::path& folder) {

@@ -210,6 +210,22 @@ TEST_CASE("Granite: the residual stream is held without its factor, temperatures
     folder.config["residual_multiplier"] = 0.25;
     folder.config["logits_scaling"] = 6;
     folder.config["rms_norm_eps"] = 1e-5;
+    const std::string in_halves = refusal([&] { static_cast<void>(describe_folder(folder.write())); });
+    CHECK(in_halves.find("a residual_multiplier below 1 in fp16") != std::string::npos);
+    folder.config["torch_dtype"] = "bfloat16";
+    for (const auto& [key, value] : {std::pair{"embedding_multiplier", 1e300},
+                                     {"attention_multiplier", 1e-300},
+                                     {"attention_multiplier", 1e39},
+                                     {"residual_multiplier", 1e-30},
+                                     {"residual_multiplier", 1e30},
+                                     {"logits_scaling", 1e300},
+                                     {"logits_scaling", 1e-300}}) {
+        CodedFolder odd = folder;
+        odd.config[key] = value;
+        const std::string words = refusal([&] { static_cast<void>(describe_folder(odd.write())); });
+        CHECK_MESSAGE(words.find(key) != std::string::npos, words);
+        CHECK(words.find("allowed is 1.2e-38 to 3.4e+38") != std::string::npos);
+    }
     RunningModel model(options_of(folder.write()));
     CHECK(model.description().embedding_scale() == 48);
     CHECK(model.description().score_scale() == 0.0625F);
