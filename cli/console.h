@@ -26,7 +26,7 @@ struct Console {
     /// "hone tune llama-3-8b --offline", for a shell.
     [[nodiscard]] std::string command() const { return command_line(arguments); }
 
-    /// One line on stderr, control characters escaped.
+    /// One line on stderr, control characters escaped; lines behind a line feed are indented.
     void note(std::string_view line) const;
     /// The same for what is to be pasted: however long, it stays whole.
     void hint(std::string_view line) const;

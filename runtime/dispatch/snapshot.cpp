@@ -55,7 +55,7 @@ void load_compiler(ImageOptions& images) {
 WarningSink warning_sink(const RuntimeOptions& options) {
     if (options.on_warning) return [sink = options.on_warning](const std::string& text) { sink(text); };
     return [](const std::string& text) {
-        const std::string shown = escape_controls(with_short_words(text), true);
+        const std::string shown = escape_message(with_short_words(text));
         std::fprintf(stderr, "hone: warning: %s\n", shown.c_str());
     };
 }

@@ -98,4 +98,12 @@ std::string escape_controls(std::string_view text, bool keep_newlines) {
     return out;
 }
 
+std::string escape_message(std::string_view message) {
+    constexpr std::string_view indent = "  ";
+    std::string lines = escape_controls(message, true);
+    for (std::size_t at = lines.find('\n'); at != std::string::npos; at = lines.find('\n', at + 1))
+        lines.insert(at + 1, indent);
+    return lines;
+}
+
 }  // namespace hone::runtime

@@ -21,4 +21,8 @@ inline constexpr std::size_t max_message_bytes = 16384;
 /// \xNN: a string from a file or a driver cannot steer the terminal.
 [[nodiscard]] std::string escape_controls(std::string_view text, bool keep_newlines = false);
 
+/// The same for a message that is printed behind a word like "warning:": its further lines are indented, so
+/// that no name with a line feed can begin a line, and pass for a message of its own.
+[[nodiscard]] std::string escape_message(std::string_view message);
+
 }  // namespace hone::runtime

@@ -146,3 +146,26 @@ TEST_CASE("problems of another build are left out by name") {
     CHECK(ended.json()["data"]["problems"].size() == 1);
     CHECK(ended.err.find("left out: grouped_linear experts=8 tokens=1") != std::string::npos);
 }
+
+TEST_CASE("names in a capture or a bundle begin no line of their own") {
+    Sandbox sandbox;
+    sandbox.use_fake_gpus();
+    const std::string forged = "rmsnorm x\nwarning: the cache is damaged\nhone: warning: so is this\033[2J";
+    const std::string file =
+        sandbox.write("engine.json", capture({entry(forged, 5), entry(one_row, 1)})).string();
+    const auto begins_one_message = [](const Ended& ended, const std::string& word) {
+        CAPTURE(ended.err);
+        CHECK_FALSE(has_controls(ended.err));
+        CHECK(ended.err.find("the cache is damaged") != std::string::npos);
+        const std::vector<std::string> lines = lines_of(ended.err);
+        const auto begins = [&](const std::string& line) { return line.starts_with(word); };
+        CHECK(std::ranges::count_if(lines, begins) == 1);
+        for (const std::string& line : lines) CHECK((begins(line) || line.starts_with("  ")));
+    };
+    begins_one_message(sandbox.run({"tune", "--captured", file, "--dry-run"}), "warning:");
+    const std::string bundle =
+        sandbox.write("bundle.json", json{{"schema", "hone.tuned/3"}, {forged, 1}}.dump()).string();
+    begins_one_message(sandbox.run({"import", bundle}), "error:");
+    begins_one_message(sandbox.run({"import", sandbox.path(forged).string()}), "usage error:");
+    begins_one_message(sandbox.run({"tune", "--captured", sandbox.path(forged).string()}), "usage error:");
+}

@@ -52,6 +52,7 @@ TEST_CASE("control characters and bytes that are no UTF-8 are escaped, text is n
           "plain, caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80");
     CHECK(escape_controls("\x1b[2J\x07\r\n\t\x7f") == "\\x1b[2J\\x07\\x0d\\x0a\\x09\\x7f");
     CHECK(escape_controls("a\nb", true) == "a\nb");
+    CHECK(hone::runtime::escape_message("a\nwarning: b\r\n\nc") == "a\n  warning: b\\x0d\n  \n  c");
     CHECK(escape_controls("\xc2\x9b") == "\\xc2\\x9b");           // C1: a one-byte CSI
     CHECK(escape_controls("\xc0\xaf") == "\\xc0\\xaf");           // overlong
     CHECK(escape_controls("\xed\xa0\x80") == "\\xed\\xa0\\x80");  // surrogate
