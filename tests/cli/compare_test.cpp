@@ -142,3 +142,39 @@ TEST_CASE("a comparison with what is no cache and no exported file says so") {
     CHECK(sandbox.run({"list", "--compare", "nowhere.json"}).err.find("nowhere.json") != std::string::npos);
     CHECK(sandbox.run({"list", "--compare", "text.json", "--csv"}).code == 2);
 }
+
+TEST_CASE("an export of few images has kernels that tie in the place of winners, and says so") {
+    const auto image = [](const std::vector<cache::Trial>& final, std::size_t place) {
+        const Candidate candidate = *parse_candidate(*find_family("rmsnorm"), final.at(place).candidate);
+        return to_string(image_candidate(candidate, {9, 0, true}));
+    };
+    std::size_t other = 1;  // the nearest kernel of another image
+    while (image(final_of(1, {{0, 4.0}, {other, 4.0}}), 0) == image(final_of(1, {{0, 4.0}, {other, 4.0}}), 1))
+        ++other;
+    Sandbox sandbox;
+    store(sandbox, {final_of(1, {{0, 4.0}, {other, 4.01}}), final_of(2, {{other, 4.0}, {0, 4.2}})});
+    const auto winners_of = [&](const Sandbox::Words& words, const std::string& note) {
+        const Ended ended = sandbox.run(words);
+        CAPTURE(ended.err);
+        REQUIRE(ended.code == 0);
+        CHECK(ended.err == note);
+        return nlohmann::json::parse(ended.out)["winners"];
+    };
+    const std::string shared = "1 of 2 winners gave their place to kernels that tie: 1 images, before 2\n";
+    const nlohmann::json plain = winners_of({"export"}, "");
+    const nlohmann::json few = winners_of({"export", "--few-images"}, shared);
+    REQUIRE(plain.size() == 2);
+    REQUIRE(few.size() == 2);
+    CHECK(plain[0]["candidate"] != plain[1]["candidate"]);
+    CHECK(few[0]["candidate"] == plain[1]["candidate"]);
+    CHECK(few[1] == plain[1]);
+    CHECK(few[0]["contenders"][0]["candidate"] == plain[0]["candidate"]);
+
+    REQUIRE(sandbox.run({"export", "--few-images", "-o", "few.json"}).code == 0);
+    const std::string file = sandbox.path("few.json").string();
+    CHECK(Sandbox().run({"import", file}).code == 0);
+    const Ended compared = sandbox.run({"list", "--compare", file, "--json"});
+    CHECK(compared.code == 0);
+    CHECK(compared.json()["data"]["different"] == 0);
+    CHECK(winners_of({"export"}, "") == plain);
+}
