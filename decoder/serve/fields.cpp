@@ -6,6 +6,7 @@
 
 #include "decoder/serve/api_error.h"
 #include "decoder/text/utf8.h"
+#include "runtime/system/input_error.h"
 #include "runtime/system/strict_json.h"
 
 namespace hone::decoder {
@@ -13,24 +14,22 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int max_depth = 16;
+constexpr std::size_t max_depth = 16;
 
 }  // namespace
 
 json read_object(std::string_view body) {
-    const json::parser_callback_t guard = [](int depth, json::parse_event_t, json&) {
-        if (depth > max_depth)
-            throw ApiError(400, fmt::format("the body is nested deeper than {} levels", max_depth));
-        return true;
-    };
+    constexpr std::size_t most_bytes = 240;  // messages repeat what could not be read
     try {
-        json object = json::parse(body, guard);
+        runtime::check_json_structure(body, "the body", max_depth);
+        json object = json::parse(body);
         if (object.is_object()) return object;
         throw ApiError(400, fmt::format("the body is {}; allowed: a JSON object", shown(object)));
     } catch (const json::exception& error) {
-        constexpr std::size_t most = 240;  // it repeats what it could not read
-        throw ApiError(400,
-                       fmt::format("the body is no JSON: {}", shortened(runtime::json_reason(error), most)));
+        throw ApiError(
+            400, fmt::format("the body is no JSON: {}", shortened(runtime::json_reason(error), most_bytes)));
+    } catch (const runtime::InputError& error) {
+        throw ApiError(400, shortened(error.what(), most_bytes));
     }
 }
 

@@ -28,7 +28,8 @@ class Fields {
     std::string place_;
 };
 
-/// The object that a body holds. Throws ApiError for what is none, and for what is nested too deep.
+/// The object that a body holds. Throws ApiError for what is none, what is nested too deep, and a key that
+/// stands twice in its object.
 [[nodiscard]] nlohmann::json read_object(std::string_view body);
 /// The beginning of a text, in characters, for messages: what comes from a client may be as long as a body.
 [[nodiscard]] std::string shortened(std::string_view text, std::size_t most_bytes = 60);

@@ -11,14 +11,13 @@
 namespace hone::runtime {
 namespace {
 
-constexpr std::size_t max_depth = 32;
-
 /// Refuses what a tree would hide (repeated keys) or suffer from (depth), before there is one. What is not
 /// JSON at all is left to the parser, which says so. Not a callback of the parser: that looks through all
 /// siblings at the end of each object.
 class StructureCheck final : public nlohmann::json_sax<nlohmann::json> {
   public:
-    explicit StructureCheck(std::string file_name) : file_name_(std::move(file_name)) {}
+    StructureCheck(std::string name, std::size_t most_levels)
+        : name_(std::move(name)), most_levels_(most_levels) {}
 
     bool null() override { return true; }
     bool boolean(bool) override { return true; }
@@ -37,14 +36,14 @@ class StructureCheck final : public nlohmann::json_sax<nlohmann::json> {
 
     bool key(string_t& name) override {
         if (!keys_.back().insert(name).second)
-            throw InputError(fmt::format("{}: key \"{}\" stands twice", file_name_, name));
+            throw InputError(fmt::format("{}: key \"{}\" stands twice", name_, name));
         return true;
     }
 
   private:
     bool enter() {
-        if (keys_.size() > max_depth)
-            throw InputError(fmt::format("{}: nested deeper than {} levels", file_name_, max_depth));
+        if (keys_.size() > most_levels_)
+            throw InputError(fmt::format("{}: nested deeper than {} levels", name_, most_levels_));
         keys_.emplace_back();
         return true;
     }
@@ -53,7 +52,8 @@ class StructureCheck final : public nlohmann::json_sax<nlohmann::json> {
         return true;
     }
 
-    std::string file_name_;
+    std::string name_;
+    std::size_t most_levels_;
     std::vector<std::set<std::string>> keys_;  ///< keys of the objects that are open; arrays have none
 };
 
@@ -64,11 +64,16 @@ int line_at(std::string_view text, std::size_t offset) {
                    std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(offset), '\n'));
 }
 
+void check_json_structure(std::string_view text, const std::string& name, std::size_t most_levels) {
+    StructureCheck check(name, most_levels);
+    nlohmann::json::sax_parse(text, &check, nlohmann::json::input_format_t::json, true, true);
+}
+
 nlohmann::json parse_json_object(const std::string& text, const std::string& file_name) {
-    StructureCheck check(file_name);
+    constexpr std::size_t most_levels = 32;
     nlohmann::json root;
     try {
-        nlohmann::json::sax_parse(text, &check, nlohmann::json::input_format_t::json, true, true);
+        check_json_structure(text, file_name, most_levels);
         root = nlohmann::json::parse(text, nullptr, true, true);
     } catch (const nlohmann::json::parse_error& error) {
         const int line = line_at(text, std::min(text.size(), error.byte == 0 ? 0 : error.byte - 1));

@@ -2,6 +2,9 @@
 // Starts threads: the thread sanitizer runs this file, too.
 #include <doctest/doctest.h>
 
+#include <chrono>
+#include <string>
+
 #include "tests/decoder/serve_support.h"
 
 using namespace hone;
@@ -132,7 +135,18 @@ TEST_CASE("a prompt over the context, another model, a body that is no JSON") {
     }
     const std::string deep = std::string(100'000, '[');
     CHECK(request(server.port(), "POST", "/v1/completions", deep).message() ==
-          "the body is nested deeper than 16 levels");
+          "the body: nested deeper than 16 levels");
+    CHECK(request(server.port(), "POST", "/v1/completions", R"({"prompt": "a", "prompt": "b"})").message() ==
+          "the body: key \"prompt\" stands twice");
+}
+
+TEST_CASE("a body of very many values is read in no time") {
+    MadeServer server;
+    std::string body = R"({"prompt": "a", "max_tokens": 1, "unknown": [{})";
+    for (int i = 0; i < 300'000; ++i) body += ",{}";
+    const auto start = std::chrono::steady_clock::now();
+    CHECK(request(server.port(), "POST", "/v1/completions", body + "]}").status == 200);
+    CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(10));
 }
 
 TEST_CASE("a model without a template refuses chats with the reason") {
