@@ -43,8 +43,9 @@ Checkpoint Checkpoint::open(const fs::path& path) {
     const bool single = fs::exists(path / single_name, ignored);
     const bool sharded = fs::exists(path / index_name, ignored);
     if (single == sharded) {
-        throw CheckpointError(fmt::format("{}: {} {} and {}; one of them makes a checkpoint", path.string(),
-                                          single ? "has both" : "has neither", single_name, index_name));
+        throw CheckpointError(fmt::format("{}: has {} {} {} {}; one of them makes a checkpoint",
+                                          path.string(), single ? "both" : "neither", single_name,
+                                          single ? "and" : "nor", index_name));
     }
     if (single) {
         checkpoint.open_file(path / single_name);

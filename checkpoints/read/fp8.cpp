@@ -41,8 +41,8 @@ const StoredTensor& scale_tensor(const Checkpoint& checkpoint, const std::string
     const StoredTensor* blocks = checkpoint.find(layer + ".weight_scale_inv");
     if ((scale == nullptr) != (blocks == nullptr)) return scale == nullptr ? *blocks : *scale;
     throw CheckpointError(
-        fmt::format("{}: layer {} has {} weight_scale and weight_scale_inv; needed is one of them",
-                    checkpoint.path().string(), shown(layer), scale == nullptr ? "neither" : "both"));
+        fmt::format("{}: layer {} has {} weight_scale_inv; needed is one of them", checkpoint.path().string(),
+                    shown(layer), scale == nullptr ? "neither weight_scale nor" : "both weight_scale and"));
 }
 
 void require_blocks(const QuantizationConfig& config) {

@@ -111,7 +111,7 @@ TEST_CASE("faults of a layer are refused by tensor, value and what is allowed") 
     const auto scaled = [&](const char* name, std::vector<std::uint64_t> shape, std::vector<float> values) {
         return refused([&](TensorFile& file) { file.set_floats(name, shape, values); });
     };
-    CHECK(contains(refused([](TensorFile&) {}), "layer 'l' has neither weight_scale and weight_scale_inv"));
+    CHECK(contains(refused([](TensorFile&) {}), "layer 'l' has neither weight_scale nor weight_scale_inv"));
     CHECK(contains(refused([](TensorFile& file) {
                        file.set_floats("l.weight_scale", {}, {1});
                        file.set_floats("l.weight_scale_inv", {2, 3}, numbered(6));

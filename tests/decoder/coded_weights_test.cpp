@@ -311,7 +311,7 @@ TEST_CASE("codes that do not go are refused by layer, tensor or key, before any 
                    "others, at row 192; allowed with fp8 are multiples of 128"));
     CodedFolder unscaled = folder_of_fp8({}, 1, 0);
     unscaled.tensors.erase(up + ".weight_scale");
-    CHECK(contains(refusal_of(unscaled), "has neither weight_scale and weight_scale_inv"));
+    CHECK(contains(refusal_of(unscaled), "has neither weight_scale nor weight_scale_inv"));
 }
 
 TEST_CASE("a packed folder that is not as its config.json says is refused") {
