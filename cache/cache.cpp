@@ -133,8 +133,11 @@ std::int64_t Cache::store_imported(std::span<const Trial> trials) {
     return insert_trials(state_->writer(), trials, Origin::elsewhere);
 }
 
-std::vector<Trial> Cache::trials(const Filter& filter) const {
-    return state_->read([&](const auto& connection) { return select_trials(connection, filter); }).trials;
+std::vector<Trial> Cache::trials(const Filter& filter, std::int64_t* damaged) const {
+    Selected selected =
+        state_->read([&](const auto& connection) { return select_trials(connection, filter); });
+    if (damaged != nullptr) *damaged = selected.damaged;
+    return std::move(selected.trials);
 }
 
 std::vector<Trial> Cache::past_winners(const Filter& filter, std::int64_t* damaged) const {
@@ -217,7 +220,7 @@ bool Cache::writable() const { return state_->mode == OpenMode::read_write; }
 MergeReport merge(Cache& into, const Cache& from) {
     MergeReport report;
     const std::int64_t now = now_ms();
-    std::vector<Trial> trials = from.trials();
+    std::vector<Trial> trials = from.trials({}, &report.damaged);
     std::erase_if(trials, [&](const Trial& trial) {
         const std::optional<Fault> fault = fault_of(trial, now);
         if (fault) report.refused.push_back(describe(*fault, trial));

@@ -107,8 +107,9 @@ class Cache {
     /// The same for trials from elsewhere, which rank behind those from here. Nothing is checked: see
     /// cache/validator.h.
     std::int64_t store_imported(std::span<const Trial> trials);
-    /// Those from elsewhere by time, then those from here in the order in which they were stored.
-    [[nodiscard]] std::vector<Trial> trials(const Filter& filter = {}) const;
+    /// Those from elsewhere by time, then those from here in the order in which they were stored. `damaged`
+    /// is set to the number of rows that could not be read.
+    [[nodiscard]] std::vector<Trial> trials(const Filter& filter = {}, std::int64_t* damaged = nullptr) const;
     /// The winner of each key: among rows with `winner` set and status ok, measured before replayed before
     /// predicted, then what was measured here before what came from elsewhere, then the last one stored here
     /// or the newest from elsewhere, then the smallest identity. Sorted by key. `damaged` is set to the
@@ -161,6 +162,7 @@ class Cache {
 struct MergeReport {
     std::int64_t added = 0;            ///< rows that were not there yet
     std::vector<std::string> refused;  ///< what is wrong with each row that was left out, one sentence each
+    std::int64_t damaged = 0;          ///< rows that could not be read, and were left out, too
 };
 
 /// Union of `from` into `into`, without the rows that the validator refuses: commutative, associative,

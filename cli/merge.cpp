@@ -17,13 +17,14 @@ constexpr std::size_t most_named = 20;
 /// Names the rows that were left out, and makes the command fail: what could be taken is stored all the same.
 void tell_refused(const cache::MergeReport& report, const std::string& file, const Console& console,
                   Outcome& outcome) {
-    if (report.refused.empty()) return;
+    if (report.refused.empty() && report.damaged == 0) return;
     const std::size_t named = std::min(report.refused.size(), most_named);
     for (std::size_t i = 0; i < named; ++i) console.warn("left out: " + report.refused[i]);
     outcome.exit = ExitCode::import_refused;
     outcome.error = {
         "rows_refused",
-        fmt::format("{}: {} rows cannot be true and were left out", file, report.refused.size()),
+        fmt::format("{}: {} rows that cannot be true and {} damaged ones were left out", file,
+                    report.refused.size(), report.damaged),
         "the other rows were merged; hone cache verify with HONE_CACHE set to that file names all"};
 }
 
@@ -41,7 +42,8 @@ Outcome merge_caches(const std::string& file, const Console& console) {
     Outcome outcome{.data = {{"from", file},
                              {"into", into.path().string()},
                              {"new", report.added},
-                             {"refused", report.refused}},
+                             {"refused", report.refused},
+                             {"damaged", report.damaged}},
                     .text = fmt::format("{} new trials in {}\n", report.added, into.path().string())};
     tell_refused(report, file, console, outcome);
     return outcome;

@@ -86,6 +86,30 @@ TEST_CASE("a cache is not merged into itself, under whatever name") {
     }
 }
 
+TEST_CASE("a merge says how many rows of the other cache are damaged") {
+    Sandbox sandbox;
+    tune_and_export(sandbox);
+    std::string bytes = sandbox.read("cache/cache.db");
+    for (std::size_t at = bytes.find("rmsnorm"); at != std::string::npos; at = bytes.find("rmsnorm", at))
+        bytes[at] = 'R';
+    sandbox.write("cache/damaged.db", bytes);
+    fs::permissions(sandbox.path("cache/damaged.db"), fs::perms::owner_read | fs::perms::owner_write);
+    const std::int64_t rows = sandbox.run({"cache", "stats", "--json"}).json()["data"]["trials"];
+    REQUIRE(rows > 0);
+    const Sandbox::Words merge{"merge", sandbox.path("cache/damaged.db").string()};
+    const Ended ended = sandbox.run(merge);
+    CAPTURE(ended.err);
+    CHECK(ended.code == 6);
+    CHECK(ended.err.find("0 rows that cannot be true and " + std::to_string(rows) +
+                         " damaged ones were left out") != std::string::npos);
+    Sandbox::Words as_json = merge;
+    as_json.push_back("--json");
+    const nlohmann::json data = sandbox.run(as_json).json()["data"];
+    CHECK(data["new"] == 0);
+    CHECK(data["damaged"] == rows);
+    CHECK(data["refused"].empty());
+}
+
 TEST_CASE("a read-only cache can be read, and tuning ends with 5") {
     if (geteuid() == 0) return;  // root may write everything
     Sandbox sandbox;
