@@ -28,6 +28,9 @@ bool is_there(const fs::path& file) {
 }
 
 TokenizerParts read_parts(const fs::path& folder, const SpecialTokens& special) {
+    std::error_code ignored;
+    if (!fs::is_directory(folder, ignored))
+        throw DecoderError(fmt::format("'{}' is no folder; needed is that of a model", folder.string()));
     if (is_there(folder / "tokenizer.json")) return read_tokenizer_json(folder / "tokenizer.json", special);
     if (is_there(folder / "vocab.json") && is_there(folder / "merges.txt"))
         return read_gpt2_files(folder, special);

@@ -153,6 +153,8 @@ TEST_CASE("files that are no tokenizers") {
           "tokenizer.json: an object: \"model\" is missing");
     const std::string empty = ModelFolder().refusal();
     CHECK(empty.find("no tokenizer in this folder; it is read from tokenizer.json") != std::string::npos);
+    CHECK_THROWS_WITH_AS(static_cast<void>(Tokenizer::load("llama-3-8b")),
+                         "'llama-3-8b' is no folder; needed is that of a model", hone::runtime::InputError);
 }
 
 TEST_CASE("text that grows without end is refused") {
