@@ -8,6 +8,7 @@ namespace hone::linear {
 
 extern const Variant wgmma;
 extern const Variant wgmma_tf32;
+extern const Variant ring;
 extern const Variant mma;
 extern const Variant strips;
 extern const Variant mma_tiles;

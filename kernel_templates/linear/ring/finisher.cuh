@@ -1,0 +1,98 @@
+// The finishing warps of variant ring (kernel.cu): they add up the warpgroups' sums of a tile, in their
+// order, and turn them into results while the warpgroups are at the next tile.
+#pragma once
+
+#include "linear/ring/block.cuh"
+
+namespace hone::linear::ring {
+
+class Finisher {
+  public:
+    static constexpr int threads = RingGeometry::finishers * 32;
+
+    __device__ Finisher(const Tensors& tensors, Memory memory, const Schedule& schedule)
+        : tensors_(tensors),
+          memory_(memory),
+          schedule_(schedule),
+          thread_(static_cast<int>(threadIdx.x) - geometry.consumer_threads() - 32) {}
+
+    __device__ void run() const {
+        for (int number = 0; number < schedule_.count; ++number) {
+            const Meeting meeting(number);
+            const int tile = schedule_.tile(number);
+            // What results need besides is asked for before their sums are there.
+            Wanted wanted[ahead];
+#pragma unroll
+            for (int i = 0; i < ahead; ++i) wanted[i].load(tensors_, tile, thread_ + i * threads);
+            barrier_wait(memory_.sums_full(meeting.buffer), meeting.parity);
+#pragma unroll
+            for (int i = 0; i < ahead; ++i) finish(wanted[i], meeting.buffer);
+            for (int i = ahead; i < each; ++i) {
+                Wanted other;
+                other.load(tensors_, tile, thread_ + i * threads);
+                finish(other, meeting.buffer);
+            }
+            barrier_arrive(memory_.sums_read(meeting.buffer));
+        }
+    }
+
+  private:
+    static constexpr int results = geometry.rows * tokens;
+    static constexpr int each = (results + threads - 1) / threads;
+    static constexpr int ahead = each < 4 ? each : 4;
+
+    /// A result, and what it needs besides its sums; what does not exist has that of the last row or token.
+    struct Wanted {
+        int token;
+        int place;  ///< row of the tile
+        int row;
+        float bias;
+        float residual;
+
+        __device__ void load(const Tensors& tensors, int tile, int index) {
+            token = index / geometry.rows;
+            place = index % geometry.rows;
+            row = tile * geometry.rows + place;
+            const int real_row = min(row, out - 1);
+            if constexpr (has_bias) bias = to_float(tensors.bias[real_row]);
+            if constexpr (has_residual) {
+                const int64 real_token = min(static_cast<int64>(token), tensors.tokens - 1);
+                residual = to_float(load_packet<Element, 1>(tensors.residual +
+                                                            real_token * tensors.residual_stride + real_row)
+                                        .elements[0]);
+            }
+        }
+    };
+
+    __device__ void finish(const Wanted& wanted, int buffer) const {
+        if (wanted.token >= tensors_.tokens || wanted.token >= tokens || wanted.row >= out) return;
+        float sums[products];
+#pragma unroll
+        for (int product = 0; product < products; ++product)
+            sums[product] = add_up(buffer, wanted.token, product * geometry.rows + wanted.place);
+        tensors_.out[wanted.token * tensors_.out_stride + wanted.row] =
+            from_float<Element>(result(wanted, sums));
+    }
+    __device__ float add_up(int buffer, int token, int row) const {
+        float sum = 0.0f;
+#pragma unroll
+        for (int warpgroup = 0; warpgroup < consumers; ++warpgroup)
+            sum += memory_.partials(buffer, warpgroup)[token * geometry.pitch() + row];
+        return sum;
+    }
+    __device__ static float result(const Wanted& wanted, const float (&sums)[products]) {
+        if constexpr (gated) return join_gated(sums[0], sums[products - 1]);
+        float sum = sums[0];
+        if constexpr (has_bias) sum += wanted.bias;
+        sum = activate(sum);
+        if constexpr (has_residual) sum += wanted.residual;
+        return sum;
+    }
+
+    const Tensors& tensors_;
+    Memory memory_;
+    const Schedule& schedule_;
+    int thread_;
+};
+
+}  // namespace hone::linear::ring

@@ -1,0 +1,65 @@
+// Variant ring in numbers: how a config cuts the products up, and what a block keeps where in shared memory.
+// Plain C++, for the host (plan.h) and the kernel (block.cuh) alike.
+//
+// A tile is `rows` results of all tokens. A step is `stage_columns` columns of it: panels of 64 columns, each
+// of the tile's rows (a gated tile's of the gate, and behind them those of up) x 128 bytes as tensor copies
+// swizzle them, and behind all of them x's panels, of as many tokens as make whole instructions. The tensor
+// cores multiply blocks of 64 rows: what the last block reads behind the panel's rows is whatever stands
+// there, and its sums are nobody's.
+#pragma once
+
+namespace hone::linear {
+
+struct RingGeometry {
+    int products;
+    int in;
+    int out;
+    int tokens;  ///< of a block, all of them
+    int rows;
+    int consumers;  ///< warpgroups that multiply
+    int stage_columns;
+    int stages;
+
+    static constexpr int panel_columns = 64;
+    static constexpr int row_bytes = 128;  ///< of a panel
+    /// Warps that finish: with the producer a warpgroup.
+    static constexpr int finishers = 3;
+
+    constexpr int consumer_threads() const { return 128 * consumers; }
+    constexpr int threads() const { return consumer_threads() + 128; }
+
+    constexpr int tiles() const { return (out + rows - 1) / rows; }
+    /// The last one's columns that are none are zeros.
+    constexpr int steps() const { return (in + stage_columns - 1) / stage_columns; }
+    constexpr int stage_panels() const { return stage_columns / panel_columns; }
+
+    constexpr int panel_rows() const { return products * rows; }
+    constexpr int row_blocks() const { return (panel_rows() + 63) / 64; }
+    /// Columns of the right operand.
+    constexpr int n() const { return (tokens + 7) / 8 * 8; }
+
+    // A stage: the weights' panels, then x's.
+    constexpr int panel_bytes() const { return panel_rows() * row_bytes; }
+    constexpr int x_panel_bytes() const { return n() * row_bytes; }
+    constexpr int stage_x_at() const { return stage_panels() * panel_bytes(); }
+    constexpr int stage_bytes() const { return stage_panels() * (panel_bytes() + x_panel_bytes()); }
+
+    // Sums on their way: two buffers [consumers][tokens][pitch].
+    constexpr int pitch() const { return row_blocks() * 64 + 4; }
+    constexpr int partial_words() const { return tokens * pitch(); }
+    constexpr int buffer_words() const { return consumers * partial_words(); }
+
+    // Shared memory: the ring, sums, barriers.
+    constexpr int partials_at() const { return stages * stage_bytes(); }
+    constexpr int barriers_at() const { return partials_at() + 2 * buffer_words() * 4; }
+    constexpr int barriers() const { return 2 * stages + 4; }
+    /// With room to start at a multiple of 1024, and no less than the last block of rows reads.
+    constexpr int shared_bytes() const {
+        const int end = barriers_at() + 8 * barriers();
+        const int behind_rows = (row_blocks() * 64 - panel_rows()) * row_bytes;
+        const int read = partials_at() - stage_panels() * x_panel_bytes() + behind_rows;
+        return (end > read ? end : read) + 1024;
+    }
+};
+
+}  // namespace hone::linear

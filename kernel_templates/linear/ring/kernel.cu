@@ -1,0 +1,68 @@
+// Linear, variant ring (sm_90a), for few tokens: weights and x pass through a ring of stages that takes
+// nearly all of a multiprocessor's shared memory, and the tensor cores read them there. No warp moves a byte
+// of them, so that nothing but memory decides. Tiles have as many rows as give all multiprocessors even
+// shares.
+//
+// Data's way: weights global -> ring by tensor copies (a tile's rows x 64 columns, 128-byte swizzle), the
+// first before the wait for the kernel that writes x; x the same way, its columns in the stage of the
+// weights'. Both -> wgmma, weights left, tokens on the right. Sums float32 registers -> one of two buffers in
+// shared memory -> added up, activated by the finishing warps -> global.
+//
+// Warps: `consumers` warpgroups multiply, taking the stages in turns; of the last warpgroup an elected lane
+// of the first warp copies, three warps finish. Barriers:
+//   full[stage]     bytes of the copies; empty[stage]: one arrival of each warp of the warpgroup whose stage
+//                   it is: the same in every round, since stages are a multiple of warpgroups
+//   sums_full[2]    one arrival of each thread that multiplies; tile n of a block is in buffer n % 2
+//   sums_read[2]    one arrival of each thread that finishes
+#include "device/elect.cuh"
+#include "linear/ring/consumer.cuh"
+#include "linear/ring/finisher.cuh"
+#include "linear/ring/producer.cuh"
+
+namespace hone::linear::ring {
+
+__device__ inline void initialize(Memory memory) {
+    for (int stage = 0; stage < stages; ++stage) {
+        barrier_init(memory.full(stage), 1);
+        barrier_init(memory.empty(stage), 4);
+    }
+    for (int buffer = 0; buffer < 2; ++buffer) {
+        barrier_init(memory.sums_full(buffer), geometry.consumer_threads());
+        barrier_init(memory.sums_read(buffer), Finisher::threads);
+    }
+    fence_barrier_init();
+}
+
+__device__ inline void run(const Tensors& tensors, const Maps& maps, Memory memory) {
+    const Schedule schedule;
+    constexpr int producer = 4 * consumers;
+    const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0);
+    if (threadIdx.x == 0) initialize(memory);
+    __syncthreads();
+    release_successor();
+    if (warp < producer) {
+        Consumer(memory, schedule).run();
+    } else if (warp == producer) {
+        if (elect()) Producer(maps, memory, schedule).run();
+    } else {
+        wait_for_predecessor();
+        Finisher(tensors, memory, schedule).run();
+    }
+}
+
+}  // namespace hone::linear::ring
+
+extern "C" __global__ void __launch_bounds__(hone::linear::ring::geometry.threads(), 1)
+    linear_ring(HONE_PARAMETERS(linear_ring)) {
+    extern __shared__ unsigned char memory[];
+    const unsigned int skipped = -hone::shared_address(memory) & 1023u;
+    const hone::linear::Tensors tensors{HONE_ARGUMENTS(linear_ring)};
+    hone::linear::ring::run(tensors, {weight_map, up_map, x_map},
+                            {memory + skipped, hone::shared_address(memory) + skipped});
+}
+
+namespace hone::linear::normalize {
+inline constexpr int vector = 8;
+}
+
+#include "linear/normalize.cuh"

@@ -1,0 +1,50 @@
+// How linear/ring/kernel.cu is launched.
+#pragma once
+
+#include "kernel_templates/linear/normalize.h"
+#include "kernel_templates/linear/ring/geometry.cuh"
+
+namespace hone::linear {
+
+struct RingConfig {
+    std::int64_t tokens = 8;
+    std::int64_t rows = 64;
+    std::int64_t consumers = 2;
+    std::int64_t stage_columns = 128;
+    std::int64_t stages = 8;
+    std::int64_t programmatic = 0;
+};
+
+[[nodiscard]] inline RingGeometry geometry(const LinearProblem& p, const RingConfig& c) {
+    return {.products = static_cast<int>(p.products()),
+            .in = static_cast<int>(p.in),
+            .out = static_cast<int>(p.out),
+            .tokens = static_cast<int>(c.tokens),
+            .rows = static_cast<int>(c.rows),
+            .consumers = static_cast<int>(c.consumers),
+            .stage_columns = static_cast<int>(c.stage_columns),
+            .stages = static_cast<int>(c.stages)};
+}
+
+/// Tiles that a block takes: a block a multiprocessor.
+[[nodiscard]] inline std::int64_t rounds(const LinearProblem& p, const RingConfig& c,
+                                         const DeviceTraits& traits) {
+    return ceil_div(ceil_div(p.out, c.rows), traits.sm_count);
+}
+/// Blocks of the grid: no more than it takes for as few rounds.
+[[nodiscard]] inline std::int64_t blocks(const LinearProblem& p, const RingConfig& c,
+                                         const DeviceTraits& traits) {
+    return ceil_div(ceil_div(p.out, c.rows), rounds(p, c, traits));
+}
+
+inline constexpr auto ring_args = join(
+    call_args, {tensor_map_arg(0, "weight_map"), tensor_map_arg(1, "up_map"), tensor_map_arg(2, "x_map")});
+inline constexpr Kernel ring_kernels[] = {{"linear_ring", ring_args}, normalize};
+
+[[nodiscard]] Plan ring_plan(const LinearProblem&, const RingConfig&, const DeviceTraits&);
+
+[[nodiscard]] constexpr std::int64_t ring_access_elements(const LinearProblem&, const RingConfig&) {
+    return 8;
+}
+
+}  // namespace hone::linear

@@ -1,0 +1,75 @@
+// The producer of variant ring (kernel.cu): one thread.
+#pragma once
+
+#include "device/tma.cuh"
+#include "linear/ring/block.cuh"
+
+namespace hone::linear::ring {
+
+struct Maps {
+    const TensorMap& weight;
+    const TensorMap& up;
+    const TensorMap& x;
+};
+
+class Producer {
+  public:
+    __device__ Producer(const Maps& maps, Memory memory, const Schedule& schedule)
+        : maps_(maps), memory_(memory), schedule_(schedule) {}
+
+    /// Weights do not depend on the kernel before: they fill half of the ring while that one ends. Not all of
+    /// it: the copy engine takes requests in order, and x of the first step would wait for all of them.
+    __device__ void run() {
+        int number = 0;
+        int step = 0;
+        const auto advance = [&] {
+            if (++step < geometry.steps()) return;
+            step = 0;
+            ++number;
+        };
+        constexpr int early = (stages + 1) / 2;
+        for (int stage = 0; stage < early && number < schedule_.count; ++stage, advance())
+            load_weights(number, step, stage);
+        wait_for_predecessor();
+        fence_async_proxy_global();
+        for (int index = 0; index < min(early, geometry.steps() * schedule_.count); ++index)
+            load_x(index % geometry.steps(), index);
+        RingPosition<stages> ring;
+        // The first round of stages is empty.
+        for (ring.advance(early); number < schedule_.count; ring.advance(), advance()) {
+            barrier_wait(memory_.empty(ring.stage), ring.parity ^ 1);
+            load_weights(number, step, ring.stage);
+            load_x(step, ring.stage);
+        }
+    }
+
+  private:
+    /// The weights' panels of a step; x's are announced with them.
+    __device__ void load_weights(int number, int step, int stage) const {
+        const uint32 barrier = memory_.full(stage);
+        const int row = schedule_.tile(number) * geometry.rows;
+        barrier_arrive_expecting(barrier, geometry.stage_bytes());
+#pragma unroll
+        for (int panel = 0; panel < geometry.stage_panels(); ++panel) {
+            const uint32 to = memory_.stage(stage) + panel * geometry.panel_bytes();
+            const int column = step * geometry.stage_columns + panel * RingGeometry::panel_columns;
+            load_box<L2Hint::evict_first>(to, maps_.weight, column, row, barrier);
+            if constexpr (gated)
+                load_box<L2Hint::evict_first>(to + geometry.panel_bytes() / 2, maps_.up, column, row,
+                                              barrier);
+        }
+    }
+    __device__ void load_x(int step, int stage) const {
+#pragma unroll
+        for (int panel = 0; panel < geometry.stage_panels(); ++panel)
+            load_box<L2Hint::evict_last>(
+                memory_.stage(stage) + geometry.stage_x_at() + panel * geometry.x_panel_bytes(), maps_.x,
+                step * geometry.stage_columns + panel * RingGeometry::panel_columns, 0, memory_.full(stage));
+    }
+
+    const Maps& maps_;
+    Memory memory_;
+    const Schedule& schedule_;
+};
+
+}  // namespace hone::linear::ring

@@ -1,0 +1,135 @@
+#include <algorithm>
+#include <cmath>
+
+#include "kernel_templates/kit/clock.h"
+#include "kernel_templates/linear/few_tokens_rules.h"
+#include "kernel_templates/linear/normalize_rank.h"
+#include "kernel_templates/linear/ring/plan.h"
+#include "kernel_templates/linear/variants.h"
+
+namespace hone::linear {
+namespace {
+
+constexpr auto tunables = tunables_of({
+    tunable<&RingConfig::tokens>("of a block, all of them", {1, 2, 4, 8, 16, 24, 32, 48, 64}),
+    tunable<&RingConfig::rows>("results of a tile, a token",
+                               {8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 112, 128, 160, 192, 224, 256}),
+    tunable<&RingConfig::consumers>("warpgroups that take the stages in turns", {1, 2, 4}),
+    tunable<&RingConfig::stage_columns>("columns of a stage", {64, 128, 256, 512}),
+    tunable<&RingConfig::stages>("in shared memory", {4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32}),
+    programmatic_launch<&RingConfig::programmatic>(),
+});
+
+constexpr std::int64_t most_tokens = 64;
+/// The least value of `tokens` that holds all.
+std::int64_t tokens_held(const LinearProblem& p) {
+    return *std::ranges::lower_bound(tunables[0].values.span(), std::min(p.tokens, most_tokens));
+}
+
+/// Registers of a thread: sums, and the rest.
+std::int64_t registers(const LinearProblem& p, const RingConfig& c) {
+    const RingGeometry g = geometry(p, c);
+    return g.row_blocks() * g.n() / 2 + 48;
+}
+
+constexpr Constraint constraints[] = {
+    few_tokens::elements_of_tensor_cores,
+    few_tokens::rows_are_aligned,
+    rule("up to 64 tokens", [](const LinearProblem& p) { return p.tokens <= most_tokens; }),
+    rule("a block holds all tokens, and no more than it must",
+         [](const LinearProblem& p, const RingConfig& c) { return c.tokens == tokens_held(p); }),
+    rule("a stage is the same warpgroup's in every round: as many stages for each of them",
+         [](const RingConfig& c) { return c.stages % c.consumers == 0; }),
+    rule("tiles leave few multiprocessors idle, where fewer rows would not do",
+         [](const LinearProblem& p, const RingConfig& c, const DeviceTraits& t) {
+             return c.rows == 8 || 4 * blocks(p, c, t) >= 3 * t.sm_count;
+         }),
+    rule("a tile has no more than four blocks of rows",
+         [](const LinearProblem& p, const RingConfig& c) { return p.products() * c.rows <= 256; }),
+    rule("every warpgroup has columns",
+         [](const LinearProblem& p, const RingConfig& c) {
+             return c.consumers == 1 || geometry(p, c).steps() >= c.consumers;
+         }),
+    programmatic_needs_sm_90<RingConfig>,
+    rule("sums must fit a thread's registers",
+         [](const LinearProblem& p, const RingConfig& c) {
+             const std::int64_t share = 65536 / geometry(p, c).threads() / 8 * 8;
+             return registers(p, c) <= std::min<std::int64_t>(share, 224);
+         }),
+    rule("the ring and sums must fit shared memory",
+         [](const LinearProblem& p, const RingConfig& c, const DeviceTraits& t) {
+             return geometry(p, c).shared_bytes() <= t.max_shared_bytes_per_block;
+         }),
+    rule("the ring takes three quarters of the room that it has, or all steps at least",
+         [](const LinearProblem& p, const RingConfig& c, const DeviceTraits& t) {
+             const RingGeometry g = geometry(p, c);
+             const std::int64_t ring = static_cast<std::int64_t>(g.stages) * g.stage_bytes();
+             const std::int64_t room = t.max_shared_bytes_per_block - (g.shared_bytes() - ring);
+             const std::int64_t steps = g.steps() * rounds(p, c, t);
+             if (g.stages >= steps) return g.stages < 2 * steps || g.stages == 4;
+             return 4 * ring >= 3 * room || c.stages == 32;
+         }),
+};
+
+/// Share of the memory's bandwidth that copies into the ring reach; how much more than its share of that a
+/// multiprocessor takes in.
+constexpr double memory_share = 0.93;
+constexpr double sm_share = 1.05;
+/// Bytes under way from which a multiprocessor draws its share of the bandwidth, given a microsecond.
+constexpr double bytes_under_way = 96e3;
+/// Bytes a cycle that a multiprocessor takes in, whatever level 2 has.
+constexpr double port_bytes = 36;
+/// Cycles of a product of 64 rows x 16 columns with few tokens, and for each token with many; of a stage
+/// beside its products.
+constexpr double product_cycles = 20;
+constexpr double token_cycles = 0.55;
+constexpr double stage_cycles = 250;
+/// Microseconds of a call beside its stages: plain, and behind another with early weights; of a tile's end.
+constexpr double call_us = 2.9;
+constexpr double early_call_us = 1.7;
+constexpr double finish_us = 0.1;
+
+/// Whatever is slowest of memory (or the busiest multiprocessor's share of it), the ring's way there, the
+/// port of a multiprocessor, and the tensor cores; and what is not hidden between two calls.
+double predict(const LinearProblem& p, const RingConfig& c, const DeviceTraits& traits) {
+    const RingGeometry g = geometry(p, c);
+    const double bytes_per_us = memory_share * 1e-6 * traits.memory_bytes_per_s;
+    const double cycles_per_us = busy_cycles_per_us(traits);
+    const double tiles = static_cast<double>(rounds(p, c, traits));
+    const double share = tiles * static_cast<double>(c.rows) / static_cast<double>(p.out);
+    const double memory_us = (p.weight_bytes() + p.x_bytes() + p.out_bytes()) / bytes_per_us;
+    const double busiest_us = share * p.weight_bytes() * traits.sm_count / (sm_share * bytes_per_us);
+    const double ring_bytes = static_cast<double>(g.stages) * g.stage_bytes();
+    const double steps = tiles * g.steps();
+    const double draw_us = steps * g.stage_bytes() / std::min(ring_bytes, bytes_under_way);
+    const double port_us = (share * p.weight_bytes() + tiles * p.x_bytes()) / port_bytes / cycles_per_us;
+    const double products = 4.0 * g.stage_panels() * g.row_blocks();
+    const double multiply = products * std::max(product_cycles, token_cycles * g.n());
+    const double product_us =
+        steps * std::max(multiply, (stage_cycles + multiply) / g.consumers) / cycles_per_us;
+    double sum = 0;
+    for (const double us : {std::max(memory_us, busiest_us), draw_us, port_us, product_us})
+        sum += std::pow(us, 4);
+    const double ends_us = finish_us * (1.0 + static_cast<double>(c.rows * c.tokens) / 512.0);
+    return std::pow(sum, 0.25) + ends_us + normalize_us(p, traits) +
+           (c.programmatic == 0 ? call_us : early_call_us);
+}
+
+}  // namespace
+
+const Variant ring{
+    .name = "ring",
+    .summary =
+        "few tokens: weights pass through a ring in shared memory that tensor copies fill, warpgroup tensor "
+        "cores read them there",
+    .source = "linear/ring/kernel.cu",
+    .min_arch = {9, 0, true},
+    .tunables = tunables,
+    .constraints = constraints,
+    .kernels = ring_kernels,
+    .plan = typed<ring_plan>,
+    .fallback = [](const Problem&, const DeviceTraits&) { return std::optional<Config>(); },
+    .access_elements = typed<ring_access_elements>,
+    .predict_us = typed<predict>};
+
+}  // namespace hone::linear
