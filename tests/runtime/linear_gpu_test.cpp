@@ -58,7 +58,8 @@ class LinearCase {
 
     using InPlace = std::optional<std::pair<std::size_t, std::size_t>>;
 
-    [[nodiscard]] std::vector<HostTensor> run(const Candidate& candidate, InPlace in_place = {}) const {
+    [[nodiscard]] std::vector<HostTensor> run(const Candidate& candidate, InPlace in_place = {},
+                                              int launches = 1) const {
         const auto stride = [](std::int64_t rows, std::int64_t columns, std::int64_t padding) {
             return Scalar::of(columns + (rows == 1 ? 0 : padding));
         };
@@ -69,7 +70,7 @@ class LinearCase {
         return run_on_gpu(problem_, candidate, host_,
                           {Scalar::of(p_.tokens), stride(p_.tokens, p_.in, of_in), weight_stride,
                            weight_stride, out_stride, out_stride, Scalar::of(epsilon)},
-                          in_place);
+                          in_place, launches);
     }
     [[nodiscard]] std::vector<HostTensor> run_in_place(const Candidate& candidate) const {
         return run(candidate, InPlace({linear::out, linear::residual}));
@@ -152,6 +153,22 @@ void check_with(const std::string& text, TunableRange wanted, std::size_t count)
     for (const Candidate& candidate : sample_with(linear_case.problem(), wanted, count)) {
         INFO(text << " | " << to_string(candidate));
         CHECK(linear_case.fault_of(linear_case.run(candidate)) == "");
+    }
+}
+
+/// `count` configs of variant ring, spread over its space, in calls back to back; it must have some.
+void check_ring(const std::string& text, std::size_t count, int launches = 1, Padding padding = {}) {
+    const LinearCase linear_case(text, padding);
+    if (!runs_on(linear::ring, Bench::get().traits)) return;
+    const std::vector<Config> configs = enumerate(linear_case.problem(), linear::ring, Bench::get().traits);
+    CHECK(!configs.empty());
+    std::vector<Candidate> chosen;
+    for (std::size_t i = 0; i < configs.size(); i += 1 + configs.size() / count)
+        chosen.push_back({&linear::ring, configs[i]});
+    Bench::get().compile(linear_case.problem(), chosen);
+    for (const Candidate& candidate : chosen) {
+        INFO(text << " | " << to_string(candidate));
+        CHECK(linear_case.fault_of(linear_case.run(candidate, {}, launches)) == "");
     }
 }
 
@@ -314,4 +331,37 @@ TEST_CASE("two runs of linear give the same bits") {
                   linear_case.run(candidate)[linear::out].bytes);
         }
     }
+}
+
+TEST_CASE("ring is right for every number of tokens, in calls back to back") {
+    for (const std::int64_t tokens : {1, 2, 3, 7, 8, 13, 16, 20, 32, 41, 64}) {
+        const std::string number = tokens_text(tokens);
+        SUBCASE(number.c_str()) {
+            const std::string sizes = " in=1032 out=4104" + number;
+            check_ring("dtype=bf16 residual=yes" + sizes, 12, 5);
+            check_ring("dtype=fp16 bias=yes activation=gelu_tanh" + sizes, 6, 5);
+            check_ring("dtype=bf16 gated=yes activation=silu" + sizes, 12, 5);
+            check_ring("dtype=bf16 norm=yes in=520 out=2001" + number, 6, 5);
+        }
+    }
+}
+
+TEST_CASE("ring is right where x is long, blocks take many tiles and rows have strides") {
+    const Padding padding{.columns_of_in = 24, .columns_of_out = 5};
+    check_ring("dtype=bf16 in=14336 out=1040 tokens=1", 13, 20);
+    check_ring("dtype=bf16 in=14344 out=1040 tokens=16", 13, 5);
+    check_ring("dtype=fp16 in=200 out=28689 tokens=9", 13, 5);
+    check_ring("dtype=bf16 gated=yes activation=silu in=400 out=17003 tokens=5", 13, 5);
+    check_ring("dtype=fp16 gated=yes activation=relu in=352 out=2064 tokens=3", 13, 1, padding);
+    check_ring("dtype=bf16 bias=yes residual=yes activation=gelu_erf in=352 out=2064 tokens=12", 13, 1,
+               padding);
+    check_ring("dtype=bf16 norm=yes residual=yes in=384 out=2063 tokens=60", 13, 1, padding);
+}
+
+// Small enough to run under a sanitizer (tests/run_gpu_tests.sh --sanitize).
+TEST_CASE("small calls of ring are right") {
+    check_ring("dtype=bf16 residual=yes in=1032 out=272 tokens=1", 6);
+    check_ring("dtype=fp16 bias=yes in=1032 out=271 tokens=5", 4);
+    check_ring("dtype=bf16 gated=yes activation=silu in=1024 out=272 tokens=16", 4);
+    check_ring("dtype=bf16 in=520 out=136 tokens=40", 3);
 }

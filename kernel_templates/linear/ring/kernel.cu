@@ -4,9 +4,9 @@
 // shares.
 //
 // Data's way: weights global -> ring by tensor copies (a tile's rows x 64 columns, 128-byte swizzle), the
-// first before the wait for the kernel that writes x; x the same way, its columns in the stage of the
-// weights'. Both -> wgmma, weights left, tokens on the right. Sums float32 registers -> one of two buffers in
-// shared memory -> added up, activated by the finishing warps -> global.
+// first before anything else and before the wait for the kernel that writes x; x the same way, its columns in
+// the stage of the weights'. Both -> wgmma, weights left, tokens on the right. Sums float32 registers -> one
+// of two buffers in shared memory -> added up, activated by the finishing warps -> global.
 //
 // Warps: `consumers` warpgroups multiply, taking the stages in turns; of the last warpgroup an elected lane
 // of the first warp copies, three warps finish. Barriers:
@@ -35,15 +35,19 @@ __device__ inline void initialize(Memory memory) {
 
 __device__ inline void run(const Tensors& tensors, const Maps& maps, Memory memory) {
     const Schedule schedule;
-    constexpr int producer = 4 * consumers;
+    const Producer producer(maps, memory, schedule);
+    constexpr int producing = 4 * consumers;
     const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0);
-    if (threadIdx.x == 0) initialize(memory);
+    if (warp == producing && elect()) {
+        initialize(memory);
+        producer.begin();
+    }
     __syncthreads();
     release_successor();
-    if (warp < producer) {
+    if (warp < producing) {
         Consumer(memory, schedule).run();
-    } else if (warp == producer) {
-        if (elect()) Producer(maps, memory, schedule).run();
+    } else if (warp == producing) {
+        if (elect()) producer.run();
     } else {
         wait_for_predecessor();
         Finisher(tensors, memory, schedule).run();

@@ -1,6 +1,8 @@
 // How linear/ring/kernel.cu is launched.
 #pragma once
 
+#include <algorithm>
+
 #include "kernel_templates/linear/normalize.h"
 #include "kernel_templates/linear/ring/geometry.cuh"
 
@@ -12,6 +14,8 @@ struct RingConfig {
     std::int64_t consumers = 2;
     std::int64_t stage_columns = 128;
     std::int64_t stages = 8;
+    std::int64_t early = 1;
+    std::int64_t spread = 0;
     std::int64_t programmatic = 0;
 };
 
@@ -31,10 +35,13 @@ struct RingConfig {
                                          const DeviceTraits& traits) {
     return ceil_div(ceil_div(p.out, c.rows), traits.sm_count);
 }
-/// Blocks of the grid: no more than it takes for as few rounds.
+/// Blocks of the grid: no more than it takes for as few rounds; spread, on all multiprocessors, of which some
+/// then end a round before the others.
 [[nodiscard]] inline std::int64_t blocks(const LinearProblem& p, const RingConfig& c,
                                          const DeviceTraits& traits) {
-    return ceil_div(ceil_div(p.out, c.rows), rounds(p, c, traits));
+    const std::int64_t tiles = ceil_div(p.out, c.rows);
+    return c.spread != 0 ? std::min<std::int64_t>(tiles, traits.sm_count)
+                         : ceil_div(tiles, rounds(p, c, traits));
 }
 
 inline constexpr auto ring_args = join(

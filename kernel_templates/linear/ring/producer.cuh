@@ -17,33 +17,37 @@ class Producer {
     __device__ Producer(const Maps& maps, Memory memory, const Schedule& schedule)
         : maps_(maps), memory_(memory), schedule_(schedule) {}
 
-    /// Weights do not depend on the kernel before: they fill half of the ring while that one ends. Not all of
-    /// it: the copy engine takes requests in order, and x of the first step would wait for all of them.
-    __device__ void run() {
-        int number = 0;
-        int step = 0;
-        const auto advance = [&] {
-            if (++step < geometry.steps()) return;
-            step = 0;
-            ++number;
-        };
-        constexpr int early = (stages + 1) / 2;
-        for (int stage = 0; stage < early && number < schedule_.count; ++stage, advance())
-            load_weights(number, step, stage);
+    /// Weights do not depend on the kernel before: they fill the ring, or half of it, while that one ends.
+    /// The copy engine takes requests in order, and x of the first step waits for all of them.
+    __device__ void begin() const {
+        for (int index = 0; index < min(early, steps()); ++index)
+            load_weights(index / geometry.steps(), index % geometry.steps(), index);
+    }
+    /// All that follows.
+    __device__ void run() const {
         wait_for_predecessor();
         fence_async_proxy_global();
-        for (int index = 0; index < min(early, geometry.steps() * schedule_.count); ++index)
-            load_x(index % geometry.steps(), index);
+        for (int index = 0; index < min(early, steps()); ++index) load_x(index % geometry.steps(), index);
+        int number = early / geometry.steps();
+        int step = early % geometry.steps();
         RingPosition<stages> ring;
         // The first round of stages is empty.
-        for (ring.advance(early); number < schedule_.count; ring.advance(), advance()) {
+        for (ring.advance(early); number < schedule_.count; ring.advance()) {
             barrier_wait(memory_.empty(ring.stage), ring.parity ^ 1);
             load_weights(number, step, ring.stage);
             load_x(step, ring.stage);
+            if (++step < geometry.steps()) continue;
+            step = 0;
+            ++number;
         }
     }
 
   private:
+    /// Stages that are filled before the wait.
+    static constexpr int early = Tuned::early == 2 ? stages : (stages + 1) / 2;
+
+    __device__ int steps() const { return geometry.steps() * schedule_.count; }
+
     /// The weights' panels of a step; x's are announced with them.
     __device__ void load_weights(int number, int step, int stage) const {
         const uint32 barrier = memory_.full(stage);

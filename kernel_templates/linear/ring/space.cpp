@@ -12,11 +12,16 @@ namespace {
 
 constexpr auto tunables = tunables_of({
     tunable<&RingConfig::tokens>("of a block, all of them", {1, 2, 4, 8, 16, 24, 32, 48, 64}),
-    tunable<&RingConfig::rows>("results of a tile, a token",
-                               {8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 112, 128, 160, 192, 224, 256}),
+    tunable<&RingConfig::rows>(
+        "results of a tile, a token",
+        {8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 120, 128, 136, 144, 160, 192, 224, 256}),
     tunable<&RingConfig::consumers>("warpgroups that take the stages in turns", {1, 2, 4}),
     tunable<&RingConfig::stage_columns>("columns of a stage", {64, 128, 256, 512}),
     tunable<&RingConfig::stages>("in shared memory", {4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32}),
+    tunable<&RingConfig::early>("what weights fill before the wait for x: 1: half of the stages, 2: all",
+                                {1, 2}),
+    of_launch_alone(tunable<&RingConfig::spread>(
+        "1: blocks on all multiprocessors, though some take a tile less", {0, 1})),
     programmatic_launch<&RingConfig::programmatic>(),
 });
 
@@ -40,10 +45,18 @@ constexpr Constraint constraints[] = {
          [](const LinearProblem& p, const RingConfig& c) { return c.tokens == tokens_held(p); }),
     rule("a stage is the same warpgroup's in every round: as many stages for each of them",
          [](const RingConfig& c) { return c.stages % c.consumers == 0; }),
-    rule("tiles leave few multiprocessors idle, where fewer rows would not do",
+    rule("tiles leave no more than half of the multiprocessors idle, where fewer rows would not do",
          [](const LinearProblem& p, const RingConfig& c, const DeviceTraits& t) {
-             return c.rows == 8 || 4 * blocks(p, c, t) >= 3 * t.sm_count;
+             return c.rows == 8 || 2 * blocks(p, c, t) >= t.sm_count;
          }),
+    rule("blocks are spread where that makes more of them",
+         [](const LinearProblem& p, const RingConfig& c, const DeviceTraits& t) {
+             RingConfig other = c;
+             other.spread = 0;
+             return c.spread == 0 || blocks(p, c, t) > blocks(p, other, t);
+         }),
+    rule("weights of a plain launch wait with x: half of the ring, then all of it",
+         [](const RingConfig& c) { return c.early == 1 || c.programmatic != 0; }),
     rule("a tile has no more than four blocks of rows",
          [](const LinearProblem& p, const RingConfig& c) { return p.products() * c.rows <= 256; }),
     rule("every warpgroup has columns",
@@ -71,10 +84,10 @@ constexpr Constraint constraints[] = {
          }),
 };
 
-/// Share of the memory's bandwidth that copies into the ring reach; how much more than its share of that a
-/// multiprocessor takes in.
-constexpr double memory_share = 0.93;
-constexpr double sm_share = 1.05;
+/// Share of the memory's bandwidth that copies into the ring reach, times the tenth that calibration.h adds
+/// to a variant that it does not name; how much more than its share a multiprocessor takes in.
+constexpr double memory_share = 1.03;
+constexpr double sm_share = 1.3;
 /// Bytes under way from which a multiprocessor draws its share of the bandwidth, given a microsecond.
 constexpr double bytes_under_way = 96e3;
 /// Bytes a cycle that a multiprocessor takes in, whatever level 2 has.
