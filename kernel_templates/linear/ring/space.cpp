@@ -18,8 +18,10 @@ constexpr auto tunables = tunables_of({
     tunable<&RingConfig::consumers>("warpgroups that take the stages in turns", {1, 2, 4}),
     tunable<&RingConfig::stage_columns>("columns of a stage", {64, 128, 256, 512}),
     tunable<&RingConfig::stages>("in shared memory", {4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32}),
-    tunable<&RingConfig::early>("what weights fill before the wait for x: 1: half of the stages, 2: all",
-                                {1, 2}),
+    tunable<&RingConfig::early>("what weights fill before the wait for x: 1: half of the stages, 2: all, 3: "
+                                "all, and level 2 is asked "
+                                "for as many more",
+                                {1, 2, 3}),
     of_launch_alone(tunable<&RingConfig::spread>(
         "1: blocks on all multiprocessors, though some take a tile less", {0, 1})),
     programmatic_launch<&RingConfig::programmatic>(),
