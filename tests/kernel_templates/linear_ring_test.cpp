@@ -61,10 +61,17 @@ TEST_CASE("linear's ring: a stage is the same warpgroup's in every round, and st
         REQUIRE(g.steps() * g.stage_columns >= p.in);
         REQUIRE((g.steps() - 1) * g.stage_columns < p.in);
         REQUIRE(g.tiles() * g.rows >= p.out);
+        REQUIRE(g.first_step(0) == 0);
+        REQUIRE(g.first_step(g.cluster_k) == g.steps());
+        for (int rank = 0; rank < g.cluster_k; ++rank) {
+            const int steps = g.first_step(rank + 1) - g.first_step(rank);
+            REQUIRE(steps >= g.consumers);
+            REQUIRE(steps <= g.most_steps());
+        }
         // Stages of consecutive steps over several tiles, as a warpgroup counts them.
         for (int warpgroup = 0; warpgroup < g.consumers; ++warpgroup) {
             int stage = warpgroup;
-            for (int step = warpgroup; step < 3 * g.steps(); step += g.consumers) {
+            for (int step = warpgroup; step < 3 * g.most_steps(); step += g.consumers) {
                 REQUIRE(stage == step % g.stages);
                 stage = (stage + g.consumers) % g.stages;
             }
@@ -77,9 +84,13 @@ TEST_CASE("linear's ring: shares are even, and all of a block is in shared memor
     for_cases([&](const LinearProblem& p, const RingConfig& c, const RingGeometry& g, const Plan& plan) {
         const Launch& launch = plan.launches[static_cast<std::size_t>(plan.launch_count - 1)];
         REQUIRE(plan.launch_count == (p.norm ? 2 : 1));
-        REQUIRE(launch.grid.x <= static_cast<std::uint32_t>(h100.sm_count));
-        REQUIRE(launch.grid.x * rounds(p, c, h100) >= g.tiles());
-        REQUIRE(launch.grid.x * (rounds(p, c, h100) - 1) < g.tiles());
+        REQUIRE(launch.cluster.x == c.cluster_k);
+        REQUIRE(launch.grid.x % c.cluster_k == 0);
+        const std::int64_t walkers = launch.grid.x / c.cluster_k;
+        REQUIRE(walkers <= places(c, h100));
+        REQUIRE(walkers * rounds(p, c, h100) >= g.tiles());
+        REQUIRE(walkers * (rounds(p, c, h100) - 1) < g.tiles());
+        REQUIRE(walkers <= g.tiles());
         REQUIRE(launch.shared_bytes == static_cast<std::uint32_t>(g.shared_bytes()));
         REQUIRE(launch.shared_bytes <= h100.max_shared_bytes_per_block);
         REQUIRE(g.stage_bytes() % 1024 == 0);
@@ -125,6 +136,15 @@ TEST_CASE("linear's ring: rows of a tile and of x stand where the tensor cores r
                 REQUIRE(read_operand(stage, g.stage_x_at() + panel * g.x_panel_bytes(), token, 3, 5) ==
                         Place{0, token, 53});
         }
+    });
+}
+
+TEST_CASE("linear's ring: a cluster's blocks own all rows, each its place in one inbox") {
+    for_cases([](const LinearProblem& p, const RingConfig&, const RingGeometry& g, const Plan&) {
+        if (g.cluster_k == 1) return;
+        REQUIRE(g.owned_rows() * g.cluster_k == g.rows);
+        REQUIRE(p.products() * g.owned_rows() <= g.pitch());
+        REQUIRE(g.inbox_bytes() <= g.inbox_words() * 4);
     });
 }
 

@@ -363,5 +363,5 @@ TEST_CASE("small calls of ring are right") {
     check_ring("dtype=bf16 residual=yes in=1032 out=272 tokens=1", 6);
     check_ring("dtype=fp16 bias=yes in=1032 out=271 tokens=5", 4);
     check_ring("dtype=bf16 gated=yes activation=silu in=1024 out=272 tokens=16", 4);
-    check_ring("dtype=bf16 in=520 out=136 tokens=40", 3);
+    check_ring("dtype=bf16 in=2056 out=520 tokens=40", 9);
 }

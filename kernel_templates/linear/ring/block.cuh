@@ -2,7 +2,7 @@
 // memory.
 #pragma once
 
-#include "device/mbarrier.cuh"
+#include "device/cluster_barrier.cuh"
 #include "linear/ring/geometry.cuh"
 #include "linear/tensors.cuh"
 
@@ -15,24 +15,33 @@ inline constexpr RingGeometry geometry{.products = products,
                                        .rows = Tuned::rows,
                                        .consumers = Tuned::consumers,
                                        .stage_columns = Tuned::stage_columns,
-                                       .stages = Tuned::stages};
+                                       .stages = Tuned::stages,
+                                       .cluster_k = Tuned::cluster_k};
 inline constexpr int stages = geometry.stages;
 inline constexpr int consumers = geometry.consumers;
 inline constexpr int tokens = geometry.tokens;
+inline constexpr int cluster_k = geometry.cluster_k;
+inline constexpr bool has_cluster = cluster_k > 1;
 static_assert(stages % consumers == 0, "a stage is the same warpgroup's in every round");
 static_assert(geometry.rows % 8 == 0, "panels begin at multiples of 1024 bytes");
 
-/// What a block has to do: tiles with the grid's step.
+/// What a block has to do: the cluster's tiles, with the grid's step, of each the same steps.
 struct Schedule {
     __device__ Schedule()
-        : first(static_cast<int>(blockIdx.x)),
-          step(static_cast<int>(gridDim.x)),
-          count((geometry.tiles() - first + step - 1) / step) {}
-    __device__ int tile(int number) const { return first + number * step; }
+        : rank(has_cluster ? static_cast<int>(cluster_rank()) : 0),
+          first_tile(static_cast<int>(blockIdx.x) / cluster_k),
+          tile_step(static_cast<int>(gridDim.x) / cluster_k),
+          count((geometry.tiles() - first_tile + tile_step - 1) / tile_step),
+          first_step(geometry.first_step(rank)),
+          steps(geometry.first_step(rank + 1) - first_step) {}
+    __device__ int tile(int number) const { return first_tile + number * tile_step; }
 
-    int first;
-    int step;
+    int rank;
+    int first_tile;
+    int tile_step;
     int count;
+    int first_step;
+    int steps;
 };
 
 /// Places in shared memory; `start` is a multiple of 1024.
@@ -41,24 +50,23 @@ struct Memory {
     uint32 base;
 
     __device__ uint32 stage(int index) const { return base + index * geometry.stage_bytes(); }
-    /// Sums of a warpgroup, [tokens][pitch].
-    __device__ float* partials(int buffer, int warpgroup) const {
-        return reinterpret_cast<float*>(start + geometry.partials_at()) + buffer * geometry.buffer_words() +
-               warpgroup * geometry.partial_words();
+    /// Sums of a source and a token in an inbox, and the shared address of one.
+    __device__ float* sums(int inbox, int source, int token) const {
+        return reinterpret_cast<float*>(start + geometry.inboxes_at()) + sums_place(inbox, source, token);
+    }
+    __device__ uint32 sums_address(int inbox, int source, int token, int row) const {
+        return base + geometry.inboxes_at() + 4 * (sums_place(inbox, source, token) + row);
     }
     __device__ uint32 barrier(int index) const { return base + geometry.barriers_at() + 8 * index; }
     __device__ uint32 full(int stage) const { return barrier(stage); }
     __device__ uint32 empty(int stage) const { return barrier(stages + stage); }
-    __device__ uint32 sums_full(int buffer) const { return barrier(2 * stages + buffer); }
-    __device__ uint32 sums_read(int buffer) const { return barrier(2 * stages + 2 + buffer); }
-};
+    __device__ uint32 sums_full(int inbox) const { return barrier(2 * stages + inbox); }
+    __device__ uint32 sums_read(int inbox) const { return barrier(2 * stages + 2 + inbox); }
 
-/// Where the sums of a block's tile `number` meet, and the parity of that buffer's round.
-struct Meeting {
-    __device__ explicit Meeting(int number)
-        : buffer(number % 2), parity(static_cast<uint32>(number / 2 & 1)) {}
-    int buffer;
-    uint32 parity;
+  private:
+    __device__ static int sums_place(int inbox, int source, int token) {
+        return inbox * geometry.inbox_words() + source * geometry.source_words() + token * geometry.pitch();
+    }
 };
 
 }  // namespace hone::linear::ring

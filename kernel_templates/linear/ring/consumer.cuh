@@ -2,7 +2,7 @@
 #pragma once
 
 #include "device/wgmma.cuh"
-#include "linear/ring/block.cuh"
+#include "linear/ring/inbox.cuh"
 
 namespace hone::linear::ring {
 
@@ -26,10 +26,12 @@ class Consumer {
         int step = warpgroup_;
         for (int number = 0; number < schedule_.count; ++number) {
             Sums sums = {};
-            for (; step < geometry.steps(); step += consumers, ring.advance(consumers))
+            for (; step < schedule_.steps; step += consumers, ring.advance(consumers))
                 multiply_stage(sums, ring);
-            step -= geometry.steps();
-            put(sums, number);
+            step -= schedule_.steps;
+            // All blocks of the cluster must run before anything is written there.
+            if (has_cluster && number == 0) cluster_wait();
+            send(sums, Inbox(memory_, number));
         }
     }
 
@@ -71,19 +73,18 @@ class Consumer {
         if (lane() == 0) barrier_arrive(memory_.empty(ring.stage));
     }
 
-    __device__ void put(const Sums& sums, int number) const {
-        const Meeting meeting(number);
-        barrier_wait(memory_.sums_read(meeting.buffer), meeting.parity ^ 1);
-        float* const to = memory_.partials(meeting.buffer, warpgroup_);
+    __device__ void send(const Sums& sums, const Inbox& inbox) const {
+        const int source = schedule_.rank * consumers + warpgroup_;
+        inbox.wait_free();
 #pragma unroll
         for (int b = 0; b < row_blocks; ++b) {
 #pragma unroll
             for (int i = 0; i < n / 2; ++i) {
                 const int token = i / 4 * 8 + lane() % 4 * 2 + i % 2;
-                if (token < tokens) to[token * geometry.pitch() + row_of(b, i / 2 % 2)] = sums[b][i];
+                if (token < tokens) inbox.send(source, row_of(b, i / 2 % 2), token, sums[b][i]);
             }
         }
-        barrier_arrive(memory_.sums_full(meeting.buffer));
+        inbox.sent();
     }
 
     Memory memory_;

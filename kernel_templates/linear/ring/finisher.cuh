@@ -2,7 +2,7 @@
 // order, and turn them into results while the warpgroups are at the next tile.
 #pragma once
 
-#include "linear/ring/block.cuh"
+#include "linear/ring/inbox.cuh"
 
 namespace hone::linear::ring {
 
@@ -17,42 +17,47 @@ class Finisher {
           thread_(static_cast<int>(threadIdx.x) - geometry.consumer_threads() - 32) {}
 
     __device__ void run() const {
+        if constexpr (has_cluster) cluster_wait();
         for (int number = 0; number < schedule_.count; ++number) {
-            const Meeting meeting(number);
-            const int tile = schedule_.tile(number);
+            const Inbox inbox(memory_, number);
+            const int first_row = schedule_.tile(number) * geometry.rows + schedule_.rank * owned_rows;
             // What results need besides is asked for before their sums are there.
             Wanted wanted[ahead];
 #pragma unroll
-            for (int i = 0; i < ahead; ++i) wanted[i].load(tensors_, tile, thread_ + i * threads);
-            barrier_wait(memory_.sums_full(meeting.buffer), meeting.parity);
+            for (int i = 0; i < ahead; ++i) wanted[i].load(tensors_, first_row, thread_ + i * threads);
+            inbox.wait_full();
+            const bool is_followed = number + 2 < schedule_.count;
+            if (is_followed && thread_ == 0) inbox.open();
 #pragma unroll
-            for (int i = 0; i < ahead; ++i) finish(wanted[i], meeting.buffer);
+            for (int i = 0; i < ahead; ++i) finish(wanted[i], inbox);
             for (int i = ahead; i < each; ++i) {
                 Wanted other;
-                other.load(tensors_, tile, thread_ + i * threads);
-                finish(other, meeting.buffer);
+                other.load(tensors_, first_row, thread_ + i * threads);
+                finish(other, inbox);
             }
-            barrier_arrive(memory_.sums_read(meeting.buffer));
+            // Without a tile that follows nobody waits for it, and who does not wait may have left.
+            if (is_followed) inbox.tell_read();
         }
     }
 
   private:
-    static constexpr int results = geometry.rows * tokens;
+    static constexpr int owned_rows = geometry.owned_rows();
+    static constexpr int results = owned_rows * tokens;
     static constexpr int each = (results + threads - 1) / threads;
     static constexpr int ahead = each < 4 ? each : 4;
 
     /// A result, and what it needs besides its sums; what does not exist has that of the last row or token.
     struct Wanted {
         int token;
-        int place;  ///< row of the tile
+        int place;  ///< row of those that the block owns
         int row;
         float bias;
         float residual;
 
-        __device__ void load(const Tensors& tensors, int tile, int index) {
-            token = index / geometry.rows;
-            place = index % geometry.rows;
-            row = tile * geometry.rows + place;
+        __device__ void load(const Tensors& tensors, int first_row, int index) {
+            token = index / owned_rows;
+            place = index % owned_rows;
+            row = first_row + place;
             const int real_row = min(row, out - 1);
             if constexpr (has_bias) bias = to_float(tensors.bias[real_row]);
             if constexpr (has_residual) {
@@ -64,21 +69,14 @@ class Finisher {
         }
     };
 
-    __device__ void finish(const Wanted& wanted, int buffer) const {
+    __device__ void finish(const Wanted& wanted, const Inbox& inbox) const {
         if (wanted.token >= tensors_.tokens || wanted.token >= tokens || wanted.row >= out) return;
         float sums[products];
 #pragma unroll
         for (int product = 0; product < products; ++product)
-            sums[product] = add_up(buffer, wanted.token, product * geometry.rows + wanted.place);
+            sums[product] = inbox.sum(product * owned_rows + wanted.place, wanted.token);
         tensors_.out[wanted.token * tensors_.out_stride + wanted.row] =
             from_float<Element>(result(wanted, sums));
-    }
-    __device__ float add_up(int buffer, int token, int row) const {
-        float sum = 0.0f;
-#pragma unroll
-        for (int warpgroup = 0; warpgroup < consumers; ++warpgroup)
-            sum += memory_.partials(buffer, warpgroup)[token * geometry.pitch() + row];
-        return sum;
     }
     __device__ static float result(const Wanted& wanted, const float (&sums)[products]) {
         if constexpr (gated) return join_gated(sums[0], sums[products - 1]);

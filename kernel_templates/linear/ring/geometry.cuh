@@ -1,11 +1,12 @@
 // Variant ring in numbers: how a config cuts the products up, and what a block keeps where in shared memory.
 // Plain C++, for the host (plan.h) and the kernel (block.cuh) alike.
 //
-// A tile is `rows` results of all tokens. A step is `stage_columns` columns of it: panels of 64 columns, each
-// of the tile's rows (a gated tile's of the gate, and behind them those of up) x 128 bytes as tensor copies
-// swizzle them, and behind all of them x's panels, of as many tokens as make whole instructions. The tensor
-// cores multiply blocks of 64 rows: what the last block reads behind the panel's rows is whatever stands
-// there, and its sums are nobody's.
+// A tile is `rows` results of all tokens; a cluster of cluster_k blocks shares tiles, each block takes its
+// share of neighbouring steps, and owns the results of its share of rows. A step is `stage_columns` columns
+// of it: panels of 64 columns, each of the tile's rows (a gated tile's of the gate, and behind them those of
+// up) x 128 bytes as tensor copies swizzle them, and behind all of them x's panels, of as many tokens as make
+// whole instructions. The tensor cores multiply blocks of 64 rows: what the last block reads behind the
+// panel's rows is whatever stands there, and its sums are nobody's.
 #pragma once
 
 namespace hone::linear {
@@ -19,6 +20,7 @@ struct RingGeometry {
     int consumers;  ///< warpgroups that multiply
     int stage_columns;
     int stages;
+    int cluster_k;
 
     static constexpr int panel_columns = 64;
     static constexpr int row_bytes = 128;  ///< of a panel
@@ -31,6 +33,8 @@ struct RingGeometry {
     constexpr int tiles() const { return (out + rows - 1) / rows; }
     /// The last one's columns that are none are zeros.
     constexpr int steps() const { return (in + stage_columns - 1) / stage_columns; }
+    constexpr int first_step(int rank) const { return steps() * rank / cluster_k; }
+    constexpr int most_steps() const { return (steps() + cluster_k - 1) / cluster_k; }
     constexpr int stage_panels() const { return stage_columns / panel_columns; }
 
     constexpr int panel_rows() const { return products * rows; }
@@ -44,20 +48,27 @@ struct RingGeometry {
     constexpr int stage_x_at() const { return stage_panels() * panel_bytes(); }
     constexpr int stage_bytes() const { return stage_panels() * (panel_bytes() + x_panel_bytes()); }
 
-    // Sums on their way: two buffers [consumers][tokens][pitch].
-    constexpr int pitch() const { return row_blocks() * 64 + 4; }
-    constexpr int partial_words() const { return tokens * pitch(); }
-    constexpr int buffer_words() const { return consumers * partial_words(); }
+    // Sums on their way: two inboxes [source][tokens][pitch], rows of the block's own; without a cluster
+    // whole blocks of 64 rows.
+    constexpr int owned_rows() const { return rows / cluster_k; }
+    constexpr int sources() const { return consumers * cluster_k; }
+    constexpr int pitch() const {
+        return cluster_k > 1 ? (products * owned_rows() + 15) / 16 * 16 + 4 : row_blocks() * 64 + 4;
+    }
+    constexpr int source_words() const { return tokens * pitch(); }
+    constexpr int inbox_words() const { return sources() * source_words(); }
+    /// That blocks of a cluster send.
+    constexpr int inbox_bytes() const { return sources() * tokens * products * owned_rows() * 4; }
 
     // Shared memory: the ring, sums, barriers.
-    constexpr int partials_at() const { return stages * stage_bytes(); }
-    constexpr int barriers_at() const { return partials_at() + 2 * buffer_words() * 4; }
+    constexpr int inboxes_at() const { return stages * stage_bytes(); }
+    constexpr int barriers_at() const { return inboxes_at() + 2 * inbox_words() * 4; }
     constexpr int barriers() const { return 2 * stages + 4; }
     /// With room to start at a multiple of 1024, and no less than the last block of rows reads.
     constexpr int shared_bytes() const {
         const int end = barriers_at() + 8 * barriers();
         const int behind_rows = (row_blocks() * 64 - panel_rows()) * row_bytes;
-        const int read = partials_at() - stage_panels() * x_panel_bytes() + behind_rows;
+        const int read = inboxes_at() - stage_panels() * x_panel_bytes() + behind_rows;
         return (end > read ? end : read) + 1024;
     }
 };

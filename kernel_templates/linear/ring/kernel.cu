@@ -6,14 +6,21 @@
 // Data's way: weights global -> ring by tensor copies (a tile's rows x 64 columns, 128-byte swizzle), the
 // first before anything else and before the wait for the kernel that writes x; x the same way, its columns in
 // the stage of the weights'. Both -> wgmma, weights left, tokens on the right. Sums float32 registers -> one
-// of two buffers in shared memory -> added up, activated by the finishing warps -> global.
+// of two inboxes in shared memory, of the block or of the blocks of its cluster (geometry.cuh says who owns
+// what) -> added up in order, activated by the finishing warps -> global.
 //
 // Warps: `consumers` warpgroups multiply, taking the stages in turns; of the last warpgroup an elected lane
 // of the first warp copies, three warps finish. Barriers:
 //   full[stage]     bytes of the copies; empty[stage]: one arrival of each warp of the warpgroup whose stage
 //                   it is: the same in every round, since stages are a multiple of warpgroups
-//   sums_full[2]    one arrival of each thread that multiplies; tile n of a block is in buffer n % 2
-//   sums_read[2]    one arrival of each thread that finishes
+//   sums_full[2]    all sums of a tile; tile n of a block is in inbox n % 2. In a cluster, bytes of all its
+//                   blocks: announced for tile n + 2, if there is one, when tile n was full. A block alone:
+//                   one arrival of each thread that multiplies
+//   sums_read[2]    one arrival of each finishing warp of each block of the cluster, or of each finishing
+//                   thread of a block alone: sums of tile n + 2 are sent when tile n was read everywhere
+// Before its first remote write or arrival a warp waits for the cluster's barrier: all blocks have opened
+// their inboxes. No block leaves while another may still write there: its finishers have received all that
+// it owns, and its warpgroups all arrivals that were sent.
 #include "device/elect.cuh"
 #include "linear/ring/consumer.cuh"
 #include "linear/ring/finisher.cuh"
@@ -21,16 +28,14 @@
 
 namespace hone::linear::ring {
 
-__device__ inline void initialize(Memory memory) {
+__device__ inline void initialize(Memory memory, const Schedule& schedule) {
     for (int stage = 0; stage < stages; ++stage) {
         barrier_init(memory.full(stage), 1);
         barrier_init(memory.empty(stage), 4);
     }
-    for (int buffer = 0; buffer < 2; ++buffer) {
-        barrier_init(memory.sums_full(buffer), geometry.consumer_threads());
-        barrier_init(memory.sums_read(buffer), Finisher::threads);
-    }
+    for (int number = 0; number < 2; ++number) Inbox(memory, number).initialize();
     fence_barrier_init();
+    for (int number = 0; number < min(2, schedule.count); ++number) Inbox(memory, number).open();
 }
 
 __device__ inline void run(const Tensors& tensors, const Maps& maps, Memory memory) {
@@ -39,15 +44,18 @@ __device__ inline void run(const Tensors& tensors, const Maps& maps, Memory memo
     constexpr int producing = 4 * consumers;
     const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0);
     if (warp == producing && elect()) {
-        initialize(memory);
+        initialize(memory, schedule);
         producer.begin();
     }
     __syncthreads();
+    if constexpr (has_cluster) cluster_arrive();
     release_successor();
     if (warp < producing) {
         Consumer(memory, schedule).run();
     } else if (warp == producing) {
         if (elect()) producer.run();
+        __syncwarp();
+        if constexpr (has_cluster) cluster_wait();
     } else {
         wait_for_predecessor();
         Finisher(tensors, memory, schedule).run();

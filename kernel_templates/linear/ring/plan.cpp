@@ -8,6 +8,7 @@ Plan ring_plan(const LinearProblem& p, const RingConfig& c, const DeviceTraits& 
     const RingGeometry g = geometry(p, c);
     Launch product = launch(ring_kernels[0], grid_of(blocks(p, c, traits)), g.threads());
     product.shared_bytes = static_cast<std::uint32_t>(g.shared_bytes());
+    product.cluster = grid_of(g.cluster_k);
     product.programmatic = c.programmatic != 0;
     Plan plan = plan_of(product);
 

@@ -14,6 +14,7 @@ struct RingConfig {
     std::int64_t consumers = 2;
     std::int64_t stage_columns = 128;
     std::int64_t stages = 8;
+    std::int64_t cluster_k = 1;
     std::int64_t early = 1;
     std::int64_t spread = 0;
     std::int64_t programmatic = 0;
@@ -27,21 +28,31 @@ struct RingConfig {
             .rows = static_cast<int>(c.rows),
             .consumers = static_cast<int>(c.consumers),
             .stage_columns = static_cast<int>(c.stage_columns),
-            .stages = static_cast<int>(c.stages)};
+            .stages = static_cast<int>(c.stages),
+            .cluster_k = static_cast<int>(c.cluster_k)};
 }
 
-/// Tiles that a block takes: a block a multiprocessor.
+/// Clusters, or blocks without one, that find a place at the same time, a block a multiprocessor: 64 of two
+/// and 29 of four where there are 132 multiprocessors.
+[[nodiscard]] inline std::int64_t places(const RingConfig& c, const DeviceTraits& traits) {
+    switch (c.cluster_k) {
+        case 1: return traits.sm_count;
+        case 2: return traits.sm_count * 16 / 33;
+        default: return traits.sm_count * 29 / 32 / c.cluster_k;
+    }
+}
+/// Tiles that each of them takes.
 [[nodiscard]] inline std::int64_t rounds(const LinearProblem& p, const RingConfig& c,
                                          const DeviceTraits& traits) {
-    return ceil_div(ceil_div(p.out, c.rows), traits.sm_count);
+    return ceil_div(ceil_div(p.out, c.rows), places(c, traits));
 }
-/// Blocks of the grid: no more than it takes for as few rounds; spread, on all multiprocessors, of which some
-/// then end a round before the others.
+/// Blocks of the grid: no more than it takes for as few rounds; spread, in all places, some of which then end
+/// a round before the others.
 [[nodiscard]] inline std::int64_t blocks(const LinearProblem& p, const RingConfig& c,
                                          const DeviceTraits& traits) {
     const std::int64_t tiles = ceil_div(p.out, c.rows);
-    return c.spread != 0 ? std::min<std::int64_t>(tiles, traits.sm_count)
-                         : ceil_div(tiles, rounds(p, c, traits));
+    return c.cluster_k *
+           (c.spread != 0 ? std::min(tiles, places(c, traits)) : ceil_div(tiles, rounds(p, c, traits)));
 }
 
 inline constexpr auto ring_args = join(

@@ -22,24 +22,24 @@ class Producer {
     /// first step waits for all of them.
     __device__ void begin() const {
         for (int index = 0; index < min(early, steps()); ++index)
-            load_weights(index / geometry.steps(), index % geometry.steps(), index);
+            load_weights(index / schedule_.steps, index % schedule_.steps, index);
         for (int index = early; index < min(early + ahead, steps()); ++index)
-            ask_for_weights(index / geometry.steps(), index % geometry.steps());
+            ask_for_weights(index / schedule_.steps, index % schedule_.steps);
     }
     /// All that follows.
     __device__ void run() const {
         wait_for_predecessor();
         fence_async_proxy_global();
-        for (int index = 0; index < min(early, steps()); ++index) load_x(index % geometry.steps(), index);
-        int number = early / geometry.steps();
-        int step = early % geometry.steps();
+        for (int index = 0; index < min(early, steps()); ++index) load_x(index % schedule_.steps, index);
+        int number = early / schedule_.steps;
+        int step = early % schedule_.steps;
         RingPosition<stages> ring;
         // The first round of stages is empty.
         for (ring.advance(early); number < schedule_.count; ring.advance()) {
             barrier_wait(memory_.empty(ring.stage), ring.parity ^ 1);
             load_weights(number, step, ring.stage);
             load_x(step, ring.stage);
-            if (++step < geometry.steps()) continue;
+            if (++step < schedule_.steps) continue;
             step = 0;
             ++number;
         }
@@ -50,7 +50,7 @@ class Producer {
     static constexpr int early = Tuned::early == 1 ? (stages + 1) / 2 : stages;
     static constexpr int ahead = Tuned::early == 3 ? stages : 0;
 
-    __device__ int steps() const { return geometry.steps() * schedule_.count; }
+    __device__ int steps() const { return schedule_.steps * schedule_.count; }
 
     /// The weights' panels of a step; x's are announced with them.
     __device__ void load_weights(int number, int step, int stage) const {
@@ -73,7 +73,7 @@ class Producer {
 #pragma unroll
         for (int panel = 0; panel < geometry.stage_panels(); ++panel) {
             const int at = panel * geometry.panel_bytes();
-            const int column = step * geometry.stage_columns + panel * RingGeometry::panel_columns;
+            const int column = column_of(step, panel);
             visit(maps_.weight, at, column, row);
             if constexpr (gated) visit(maps_.up, at + geometry.panel_bytes() / 2, column, row);
         }
@@ -83,7 +83,10 @@ class Producer {
         for (int panel = 0; panel < geometry.stage_panels(); ++panel)
             load_box<L2Hint::evict_last>(
                 memory_.stage(stage) + geometry.stage_x_at() + panel * geometry.x_panel_bytes(), maps_.x,
-                step * geometry.stage_columns + panel * RingGeometry::panel_columns, 0, memory_.full(stage));
+                column_of(step, panel), 0, memory_.full(stage));
+    }
+    __device__ int column_of(int step, int panel) const {
+        return (schedule_.first_step + step) * geometry.stage_columns + panel * RingGeometry::panel_columns;
     }
 
     const Maps& maps_;

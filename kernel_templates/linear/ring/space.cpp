@@ -18,6 +18,8 @@ constexpr auto tunables = tunables_of({
     tunable<&RingConfig::consumers>("warpgroups that take the stages in turns", {1, 2, 4}),
     tunable<&RingConfig::stage_columns>("columns of a stage", {64, 128, 256, 512}),
     tunable<&RingConfig::stages>("in shared memory", {4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32}),
+    tunable<&RingConfig::cluster_k>("blocks of a cluster that share a tile, each with a part of the columns",
+                                    {1, 2, 4}),
     tunable<&RingConfig::early>("what weights fill before the wait for x: 1: half of the stages, 2: all, 3: "
                                 "all, and level 2 is asked "
                                 "for as many more",
@@ -61,9 +63,18 @@ constexpr Constraint constraints[] = {
          [](const RingConfig& c) { return c.early == 1 || c.programmatic != 0; }),
     rule("a tile has no more than four blocks of rows",
          [](const LinearProblem& p, const RingConfig& c) { return p.products() * c.rows <= 256; }),
+    rule("clusters share tiles of 5 tokens and more, and of a step for each stage",
+         [](const LinearProblem& p, const RingConfig& c) {
+             return c.cluster_k == 1 || (p.tokens > 4 && geometry(p, c).steps() >= c.cluster_k * c.stages);
+         }),
+    rule("a stage has 8 to 48 KB",
+         [](const LinearProblem& p, const RingConfig& c) {
+             const int bytes = geometry(p, c).stage_bytes();
+             return bytes >= 8 * 1024 && bytes <= 48 * 1024;
+         }),
     rule("every warpgroup has columns",
          [](const LinearProblem& p, const RingConfig& c) {
-             return c.consumers == 1 || geometry(p, c).steps() >= c.consumers;
+             return c.consumers == 1 || geometry(p, c).steps() >= c.cluster_k * c.consumers;
          }),
     programmatic_needs_sm_90<RingConfig>,
     rule("sums must fit a thread's registers",
@@ -80,7 +91,7 @@ constexpr Constraint constraints[] = {
              const RingGeometry g = geometry(p, c);
              const std::int64_t ring = static_cast<std::int64_t>(g.stages) * g.stage_bytes();
              const std::int64_t room = t.max_shared_bytes_per_block - (g.shared_bytes() - ring);
-             const std::int64_t steps = g.steps() * rounds(p, c, t);
+             const std::int64_t steps = g.most_steps() * rounds(p, c, t);
              if (g.stages >= steps) return g.stages < 2 * steps || g.stages == 4;
              return 4 * ring >= 3 * room || c.stages == 32;
          }),
@@ -103,6 +114,8 @@ constexpr double stage_cycles = 250;
 constexpr double call_us = 2.9;
 constexpr double early_call_us = 1.7;
 constexpr double finish_us = 0.1;
+/// And of each other block whose sums come.
+constexpr double cluster_us = 0.3;
 
 /// Whatever is slowest of memory (or the busiest multiprocessor's share of it), the ring's way there, the
 /// port of a multiprocessor, and the tensor cores; and what is not hidden between two calls.
@@ -111,13 +124,15 @@ double predict(const LinearProblem& p, const RingConfig& c, const DeviceTraits& 
     const double bytes_per_us = memory_share * 1e-6 * traits.memory_bytes_per_s;
     const double cycles_per_us = busy_cycles_per_us(traits);
     const double tiles = static_cast<double>(rounds(p, c, traits));
-    const double share = tiles * static_cast<double>(c.rows) / static_cast<double>(p.out);
+    const double parts = static_cast<double>(c.cluster_k);
+    const double share = tiles * static_cast<double>(c.rows) / static_cast<double>(p.out) / parts;
     const double memory_us = (p.weight_bytes() + p.x_bytes() + p.out_bytes()) / bytes_per_us;
     const double busiest_us = share * p.weight_bytes() * traits.sm_count / (sm_share * bytes_per_us);
     const double ring_bytes = static_cast<double>(g.stages) * g.stage_bytes();
-    const double steps = tiles * g.steps();
+    const double steps = tiles * g.most_steps();
     const double draw_us = steps * g.stage_bytes() / std::min(ring_bytes, bytes_under_way);
-    const double port_us = (share * p.weight_bytes() + tiles * p.x_bytes()) / port_bytes / cycles_per_us;
+    const double port_us =
+        (share * p.weight_bytes() + tiles * p.x_bytes() / parts) / port_bytes / cycles_per_us;
     const double products = 4.0 * g.stage_panels() * g.row_blocks();
     const double multiply = products * std::max(product_cycles, token_cycles * g.n());
     const double product_us =
@@ -125,7 +140,8 @@ double predict(const LinearProblem& p, const RingConfig& c, const DeviceTraits& 
     double sum = 0;
     for (const double us : {std::max(memory_us, busiest_us), draw_us, port_us, product_us})
         sum += std::pow(us, 4);
-    const double ends_us = finish_us * (1.0 + static_cast<double>(c.rows * c.tokens) / 512.0);
+    const double ends_us = finish_us * (1.0 + static_cast<double>(g.owned_rows() * c.tokens) / 512.0) +
+                           cluster_us * (parts - 1.0);
     return std::pow(sum, 0.25) + ends_us + normalize_us(p, traits) +
            (c.programmatic == 0 ? call_us : early_call_us);
 }
