@@ -103,7 +103,7 @@ TEST_CASE("linear's ring: shares are even, and all of a block is in shared memor
     });
 }
 
-TEST_CASE("linear's ring: maps have a tile's rows, and x as many as the right operand has columns") {
+TEST_CASE("linear's ring: maps have a tile's rows, and x as many as a block has tokens") {
     for_cases([](const LinearProblem& p, const RingConfig&, const RingGeometry& g, const Plan& plan) {
         REQUIRE(plan.tensor_map_count == 3);
         REQUIRE((plan.tensor_maps[1].same_as == 0) == !p.gated);
@@ -112,7 +112,7 @@ TEST_CASE("linear's ring: maps have a tile's rows, and x as many as the right op
             REQUIRE(map.extents[0] == p.in);
             REQUIRE(map.extents[1] == (i == 2 ? p.tokens : p.out));
             REQUIRE(map.box[0] == RingGeometry::panel_columns);
-            REQUIRE(map.box[1] == (i == 2 ? g.n() : g.rows));
+            REQUIRE(map.box[1] == (i == 2 ? g.tokens : g.rows));
             REQUIRE(map.swizzle_bytes == 128);
         }
     });

@@ -44,9 +44,12 @@ struct RingGeometry {
 
     // A stage: the weights' panels, then x's.
     constexpr int panel_bytes() const { return panel_rows() * row_bytes; }
+    /// With room for tokens that are none, of which whatever stands there is multiplied.
     constexpr int x_panel_bytes() const { return n() * row_bytes; }
     constexpr int stage_x_at() const { return stage_panels() * panel_bytes(); }
     constexpr int stage_bytes() const { return stage_panels() * (panel_bytes() + x_panel_bytes()); }
+    /// That copies bring.
+    constexpr int copied_bytes() const { return stage_panels() * (panel_bytes() + tokens * row_bytes); }
 
     // Sums on their way: two inboxes [source][tokens][pitch], rows of the block's own; without a cluster
     // whole blocks of 64 rows.

@@ -20,7 +20,7 @@ Plan ring_plan(const LinearProblem& p, const RingConfig& c, const DeviceTraits& 
     unused.same_as = 0;
     add_map(plan, weight_map);
     add_map(plan, p.gated ? map(up, up_stride, p.out, g.rows) : unused);
-    add_map(plan, map(x, x_stride, p.tokens, g.n()));
+    add_map(plan, map(x, x_stride, p.tokens, g.tokens));
     return normalize_first(p, plan, ring_kernels[1]);
 }
 

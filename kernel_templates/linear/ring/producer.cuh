@@ -56,7 +56,7 @@ class Producer {
     __device__ void load_weights(int number, int step, int stage) const {
         const uint32 to = memory_.stage(stage);
         const uint32 barrier = memory_.full(stage);
-        barrier_arrive_expecting(barrier, geometry.stage_bytes());
+        barrier_arrive_expecting(barrier, geometry.copied_bytes());
         for_each_box(number, step, [&](const TensorMap& map, int at, int column, int row) {
             load_box<L2Hint::evict_first>(to + at, map, column, row, barrier);
         });
