@@ -46,13 +46,19 @@ struct RingConfig {
                                          const DeviceTraits& traits) {
     return ceil_div(ceil_div(p.out, c.rows), places(c, traits));
 }
-/// Blocks of the grid: no more than it takes for as few rounds; spread, in all places, some of which then end
-/// a round before the others.
+/// Values of RingConfig::spread.
+inline constexpr std::int64_t few_blocks = 0;  ///< no more than it takes for as few rounds
+inline constexpr std::int64_t all_places =
+    1;  ///< in all places, some of which then end a round before others
+inline constexpr std::int64_t tile_a_block = 2;  ///< two a multiprocessor, and the next where one has ended
+
+/// Blocks of the grid.
 [[nodiscard]] inline std::int64_t blocks(const LinearProblem& p, const RingConfig& c,
                                          const DeviceTraits& traits) {
     const std::int64_t tiles = ceil_div(p.out, c.rows);
-    return c.cluster_k *
-           (c.spread != 0 ? std::min(tiles, places(c, traits)) : ceil_div(tiles, rounds(p, c, traits)));
+    if (c.spread == tile_a_block) return c.cluster_k * tiles;
+    return c.cluster_k * (c.spread == all_places ? std::min(tiles, places(c, traits))
+                                                 : ceil_div(tiles, rounds(p, c, traits)));
 }
 
 inline constexpr auto ring_args = join(
