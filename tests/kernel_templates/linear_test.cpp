@@ -83,7 +83,10 @@ TEST_CASE("the fallback of linear is the variant that fits the tokens, the sizes
     const std::string model = "dtype=bf16 in=4096 out=4096 tokens=";
     CHECK(variant_of(model + "1", sm_90) == "gemv");
     CHECK(variant_of(model + "4", sm_90) == "mma");
-    CHECK(variant_of(model + "16", sm_90) == "wgmma");
+    CHECK(variant_of(model + "8", sm_90) == "ring");
+    CHECK(variant_of(model + "16", sm_90) == "ring");
+    CHECK(variant_of("dtype=bf16 in=1024 out=4096 tokens=16", sm_90) == "wgmma");
+    CHECK(variant_of(model + "17", sm_90) == "wgmma");
     CHECK(variant_of(model + "2048", sm_90) == "wgmma");
     CHECK(variant_of(model + "1", sm_80) == "gemv");
     for (const Arch arch : {sm_80, sm_89, sm_100}) {
