@@ -87,15 +87,10 @@ TEST_CASE("linear's ring: shares are even, and all of a block is in shared memor
         REQUIRE(launch.cluster.x == c.cluster_k);
         REQUIRE(launch.grid.x % c.cluster_k == 0);
         const std::int64_t walkers = launch.grid.x / c.cluster_k;
+        REQUIRE(walkers <= places(c, h100));
+        REQUIRE(walkers * rounds(p, c, h100) >= g.tiles());
+        REQUIRE(walkers * (rounds(p, c, h100) - 1) < g.tiles());
         REQUIRE(walkers <= g.tiles());
-        if (c.spread == tile_a_block) {
-            REQUIRE(walkers == g.tiles());
-            REQUIRE(2 * (g.shared_bytes() + 1024) <= h100.shared_bytes_per_sm);
-        } else {
-            REQUIRE(walkers <= places(c, h100));
-            REQUIRE(walkers * rounds(p, c, h100) >= g.tiles());
-            REQUIRE(walkers * (rounds(p, c, h100) - 1) < g.tiles());
-        }
         REQUIRE(launch.shared_bytes == static_cast<std::uint32_t>(g.shared_bytes()));
         REQUIRE(launch.shared_bytes <= h100.max_shared_bytes_per_block);
         REQUIRE(g.stage_bytes() % 1024 == 0);

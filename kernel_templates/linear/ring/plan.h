@@ -33,32 +33,22 @@ struct RingConfig {
 }
 
 /// Clusters, or blocks without one, that find a place at the same time, a block a multiprocessor: 64 of two
-/// and 29 of four where there are 132 multiprocessors.
+/// where there are 132 multiprocessors.
 [[nodiscard]] inline std::int64_t places(const RingConfig& c, const DeviceTraits& traits) {
-    switch (c.cluster_k) {
-        case 1: return traits.sm_count;
-        case 2: return traits.sm_count * 16 / 33;
-        default: return traits.sm_count * 29 / 32 / c.cluster_k;
-    }
+    return c.cluster_k == 1 ? traits.sm_count : traits.sm_count * 16 / 33;
 }
 /// Tiles that each of them takes.
 [[nodiscard]] inline std::int64_t rounds(const LinearProblem& p, const RingConfig& c,
                                          const DeviceTraits& traits) {
     return ceil_div(ceil_div(p.out, c.rows), places(c, traits));
 }
-/// Values of RingConfig::spread.
-inline constexpr std::int64_t few_blocks = 0;  ///< no more than it takes for as few rounds
-inline constexpr std::int64_t all_places =
-    1;  ///< in all places, some of which then end a round before others
-inline constexpr std::int64_t tile_a_block = 2;  ///< two a multiprocessor, and the next where one has ended
-
-/// Blocks of the grid.
+/// Blocks of the grid: no more than it takes for as few rounds; spread, in all places, some of which then end
+/// a round before the others.
 [[nodiscard]] inline std::int64_t blocks(const LinearProblem& p, const RingConfig& c,
                                          const DeviceTraits& traits) {
     const std::int64_t tiles = ceil_div(p.out, c.rows);
-    if (c.spread == tile_a_block) return c.cluster_k * tiles;
-    return c.cluster_k * (c.spread == all_places ? std::min(tiles, places(c, traits))
-                                                 : ceil_div(tiles, rounds(p, c, traits)));
+    return c.cluster_k *
+           (c.spread != 0 ? std::min(tiles, places(c, traits)) : ceil_div(tiles, rounds(p, c, traits)));
 }
 
 inline constexpr auto ring_args = join(

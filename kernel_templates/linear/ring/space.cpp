@@ -21,14 +21,11 @@ constexpr auto tunables = tunables_of({
     tunable<&RingConfig::stage_columns>("columns of a stage", {64, 128, 256, 512}),
     tunable<&RingConfig::stages>("in shared memory", {4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32}),
     tunable<&RingConfig::cluster_k>("blocks of a cluster that share a tile, each with a part of the columns",
-                                    {1, 2, 4}),
-    tunable<&RingConfig::early>("what weights fill before the wait for x: 1: half of the stages, 2: all, 3: "
-                                "all, and level 2 is asked "
-                                "for as many more",
-                                {1, 2, 3}),
+                                    {1, 2}),
+    tunable<&RingConfig::early>("what weights fill before the wait for x: 1: half of the stages, 2: all",
+                                {1, 2}),
     of_launch_alone(tunable<&RingConfig::spread>(
-        "1: blocks on all multiprocessors, though some take a tile less; 2: a block a tile, two at a time",
-        {few_blocks, all_places, tile_a_block})),
+        "1: blocks on all multiprocessors, though some take a tile less", {0, 1})),
     programmatic_launch<&RingConfig::programmatic>(),
 });
 
@@ -40,11 +37,8 @@ std::int64_t tokens_held(const LinearProblem& p) {
 
 /// Shared memory that a block may have: beside it there is room for blocks of small kernels that follow, a
 /// norm's, say, which are then there before it ends.
-std::int64_t most_shared_bytes(const RingConfig& c, const DeviceTraits& traits) {
-    constexpr std::int64_t of_system = 1024;  // of each block
-    constexpr std::int64_t beside = 12 * 1024;
-    return c.spread == tile_a_block ? (traits.shared_bytes_per_sm - beside) / 2 - of_system
-                                    : traits.max_shared_bytes_per_block - beside;
+std::int64_t most_shared_bytes(const DeviceTraits& traits) {
+    return traits.max_shared_bytes_per_block - 12 * 1024;
 }
 
 /// Registers of a thread: sums, and the rest.
@@ -65,12 +59,11 @@ constexpr Constraint constraints[] = {
          [](const LinearProblem& p, const RingConfig& c, const DeviceTraits& t) {
              return c.rows == 8 || 2 * blocks(p, c, t) >= t.sm_count;
          }),
-    rule("blocks are spread where that makes more of them, or there are more than a block for each place",
+    rule("blocks are spread where that makes more of them",
          [](const LinearProblem& p, const RingConfig& c, const DeviceTraits& t) {
              RingConfig other = c;
-             other.spread = c.spread == all_places ? few_blocks : all_places;
-             return c.spread == few_blocks ||
-                    (blocks(p, c, t) > blocks(p, other, t) && (c.spread == all_places || c.cluster_k == 1));
+             other.spread = 0;
+             return c.spread == 0 || blocks(p, c, t) > blocks(p, other, t);
          }),
     rule("weights of a plain launch wait with x: half of the ring, then all of it",
          [](const RingConfig& c) { return c.early == 1 || c.programmatic != 0; }),
@@ -97,23 +90,23 @@ constexpr Constraint constraints[] = {
          }),
     rule("the ring and sums must fit shared memory",
          [](const LinearProblem& p, const RingConfig& c, const DeviceTraits& t) {
-             return geometry(p, c).shared_bytes() <= most_shared_bytes(c, t);
+             return geometry(p, c).shared_bytes() <= most_shared_bytes(t);
          }),
     rule("the ring takes three quarters of the room that it has, or all steps at least",
          [](const LinearProblem& p, const RingConfig& c, const DeviceTraits& t) {
              const RingGeometry g = geometry(p, c);
              const std::int64_t ring = static_cast<std::int64_t>(g.stages) * g.stage_bytes();
-             const std::int64_t room = most_shared_bytes(c, t) - (g.shared_bytes() - ring);
-             const std::int64_t steps = g.most_steps() * (c.spread == tile_a_block ? 1 : rounds(p, c, t));
+             const std::int64_t room = most_shared_bytes(t) - (g.shared_bytes() - ring);
+             const std::int64_t steps = g.most_steps() * rounds(p, c, t);
              if (g.stages >= steps) return g.stages < 2 * steps || g.stages == 4;
              return 4 * ring >= 3 * room || c.stages == 32;
          }),
 };
 
-// Fitted to 1,600 configs of calls of 4096 x 4096 to 4096 x 128256 at 1 to 64 tokens on an H200: off by 3 %.
+// Fitted to 2,600 configs of calls of 4096 x 4096 to 4096 x 128256 at 1 to 64 tokens on an H200: off by 3 %.
 /// Share of the memory's bandwidth that copies into the ring reach, times the tenth that calibration.h adds
 /// to a variant that it does not name; how much more than its share a multiprocessor takes in.
-constexpr double memory_share = 0.98;
+constexpr double memory_share = 0.955;
 constexpr double sm_share = 1.25;
 /// Bytes a cycle through the port of a multiprocessor.
 constexpr double port_bytes = 64;
@@ -123,20 +116,13 @@ constexpr double product_cycles = 16;
 constexpr double token_cycles = 0.66;
 constexpr double stage_cycles = 100;
 /// Microseconds of a call beside its stages: plain, and behind another with early weights; what it loses
-/// where these are half of the ring only, or more than the ring.
+/// where these are half of the ring only.
 constexpr double call_us = 3.1;
 constexpr double early_call_us = 1.4;
 constexpr double half_us = 0.2;
-constexpr double more_us = 0.75;
 /// Of a tile's end, and each other block whose sums come.
 constexpr double finish_us = 0.27;
 constexpr double cluster_us = 0.3;
-
-/// Tiles that the busiest multiprocessor takes.
-double most_tiles(const LinearProblem& p, const RingConfig& c, const DeviceTraits& traits) {
-    if (c.spread != tile_a_block) return static_cast<double>(rounds(p, c, traits));
-    return static_cast<double>(blocks(p, c, traits)) / traits.sm_count + 0.25;
-}
 
 /// Whatever is slowest of memory (or the busiest multiprocessor's share of it), the ring's way there (a
 /// microsecond from asking for a stage until it is there), the port, and the tensor cores; and what is not
@@ -145,7 +131,7 @@ double predict(const LinearProblem& p, const RingConfig& c, const DeviceTraits& 
     const RingGeometry g = geometry(p, c);
     const double bytes_per_us = memory_share * 1e-6 * traits.memory_bytes_per_s;
     const double cycles_per_us = busy_cycles_per_us(traits);
-    const double tiles = most_tiles(p, c, traits);
+    const auto tiles = static_cast<double>(rounds(p, c, traits));
     const double parts = static_cast<double>(c.cluster_k);
     const double share = tiles * static_cast<double>(c.rows) / static_cast<double>(p.out) / parts;
     const double memory_us = (p.weight_bytes() + p.x_bytes() + p.out_bytes()) / bytes_per_us;
@@ -162,7 +148,7 @@ double predict(const LinearProblem& p, const RingConfig& c, const DeviceTraits& 
         sum += std::pow(us, 4);
     const double ends_us = finish_us * (1.0 + static_cast<double>(g.owned_rows() * c.tokens) / 512.0) +
                            cluster_us * (parts - 1.0);
-    const double early_us = early_call_us + (c.early == 1 ? half_us : c.early == 3 ? more_us : 0.0);
+    const double early_us = early_call_us + (c.early == 1 ? half_us : 0.0);
     return std::pow(sum, 0.25) + ends_us + normalize_us(p, traits) +
            (c.programmatic == 0 ? call_us : early_us);
 }
