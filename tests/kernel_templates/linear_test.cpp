@@ -85,7 +85,7 @@ TEST_CASE("the fallback of linear is the variant that fits the tokens, the sizes
     CHECK(variant_of(model + "4", sm_90) == "mma");
     CHECK(variant_of(model + "8", sm_90) == "ring");
     CHECK(variant_of(model + "16", sm_90) == "ring");
-    CHECK(variant_of("dtype=bf16 in=1024 out=4096 tokens=16", sm_90) == "wgmma");
+    CHECK(variant_of("dtype=bf16 in=1024 out=2048 tokens=16", sm_90) == "wgmma");
     CHECK(variant_of(model + "17", sm_90) == "wgmma");
     CHECK(variant_of(model + "2048", sm_90) == "wgmma");
     CHECK(variant_of(model + "1", sm_80) == "gemv");
