@@ -153,7 +153,7 @@ double predict(const LinearProblem& p, const RingConfig& c, const DeviceTraits& 
            (c.programmatic == 0 ? call_us : early_us);
 }
 
-/// For 5 to 16 tokens and weights of 8 MB and more, where it was the fastest, or 3 % behind at most, in every
+/// For 5 to 16 tokens and weights of 8 MB and more, where it was the fastest, or 5 % behind at most, in every
 /// call that was measured: the best by the cost model.
 std::optional<RingConfig> fallback(const Problem& problem, const DeviceTraits& traits) {
     const LinearProblem p(problem);
