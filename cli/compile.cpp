@@ -39,23 +39,37 @@ struct Tally {
     std::vector<tuner::CoverResult> covers;
 };
 
+/// What is listed from.
+struct Sources {
+    DeviceTraits traits;
+    std::vector<StoredTrial> winners;  ///< of all layers, read once: what ships is some megabytes of text
+    const Console& console;
+    const std::atomic<bool>& stop;
+};
+
 /// Winners of any GPU of this architecture, the fallback, and the best predictions.
-std::vector<Candidate> wanted(const Problem& problem, const DeviceTraits& traits, int top,
-                              const Console& console) {
+std::vector<Candidate> wanted(const Problem& problem, const Sources& from, int top) {
     std::vector<Candidate> list;
     const auto add = [&](const Candidate& candidate) {
         const bool known = std::find(list.begin(), list.end(), candidate) != list.end();
-        if (!known && allowed(problem, candidate, traits)) list.push_back(candidate);
+        if (!known && allowed(problem, candidate, from.traits)) list.push_back(candidate);
     };
-    for (const StoredTrial& stored : stored_winners(filter_of(problem), console)) {
-        const cache::GpuKey& gpu = stored.trial.key.gpu;
-        if (gpu.compute_major != traits.compute_major || gpu.compute_minor != traits.compute_minor) continue;
+    const std::string static_fields = static_text(problem);
+    const std::string dynamic_fields = dynamic_text(problem);
+    for (const StoredTrial& stored : from.winners) {
+        const cache::TuningKey& key = stored.trial.key;
+        if (key.family != problem.family->name || key.static_fields != static_fields ||
+            key.dynamic_fields != dynamic_fields)
+            continue;
+        const cache::GpuKey& gpu = key.gpu;
+        if (gpu.compute_major != from.traits.compute_major || gpu.compute_minor != from.traits.compute_minor)
+            continue;
         if (const auto candidate = parse_candidate(*problem.family, stored.trial.candidate)) add(*candidate);
     }
-    if (const auto safe = fallback(problem, traits)) add(*safe);
+    if (const auto safe = fallback(problem, from.traits)) add(*safe);
     if (top <= 0) return list;
     int left = top;
-    for (const RankedCandidate& ranked : ranked_space(problem, traits)) {
+    for (const RankedCandidate& ranked : ranked_space(problem, from.traits)) {
         if (left-- <= 0) break;
         add(ranked.candidate);
     }
@@ -65,32 +79,35 @@ std::vector<Candidate> wanted(const Problem& problem, const DeviceTraits& traits
 /// For each problem what is to be compiled: its image serves all sizes of the static problem.
 using Lists = std::vector<std::vector<Candidate>>;
 
-Lists few_kernels(const std::vector<Problem>& problems, const Options& options, const DeviceTraits& traits,
-                  const Console& console, Tally& tally) {
+Lists few_kernels(const std::vector<Problem>& problems, const Options& options, const Sources& from,
+                  Tally& tally) {
     std::map<std::string, std::vector<std::size_t>> shapes;
     for (std::size_t i = 0; i < problems.size(); ++i)
         shapes[to_string(static_part(problems[i]))].push_back(i);
     Lists lists(problems.size());
     for (const auto& [_, indices] : shapes) {
+        if (from.stop) break;
         std::vector<Problem> sizes;
         for (const std::size_t i : indices) sizes.push_back(problems[i]);
-        const tuner::CoverResult& cover = tally.covers.emplace_back(
-            stored_cover(sizes, static_cast<std::size_t>(options.kernels), traits, console));
+        const tuner::CoverResult& cover = tally.covers.emplace_back(stored_cover(
+            sizes, static_cast<std::size_t>(options.kernels), from.traits, from.winners, from.console));
         for (const std::string& text : cover.kernels) {
             const Candidate kernel = *parse_candidate(*sizes.front().family, text);
             const auto first = std::ranges::find_if(
-                indices, [&](std::size_t i) { return allowed(problems[i], kernel, traits); });
+                indices, [&](std::size_t i) { return allowed(problems[i], kernel, from.traits); });
             if (first != indices.end()) lists[*first].push_back(kernel);
         }
     }
     return lists;
 }
 
-Lists wanted_lists(const std::vector<Problem>& problems, const Options& options, const DeviceTraits& traits,
-                   const Console& console, Tally& tally) {
-    if (options.kernels > 0) return few_kernels(problems, options, traits, console, tally);
-    Lists lists;
-    for (const Problem& problem : problems) lists.push_back(wanted(problem, traits, options.top, console));
+/// Those that a stop comes before are empty.
+Lists wanted_lists(const std::vector<Problem>& problems, const Options& options, const Sources& from,
+                   Tally& tally) {
+    if (options.kernels > 0) return few_kernels(problems, options, from, tally);
+    Lists lists(problems.size());
+    for (std::size_t i = 0; i < problems.size() && !from.stop; ++i)
+        lists[i] = wanted(problems[i], from, options.top);
     return lists;
 }
 
@@ -176,14 +193,18 @@ Outcome compile(const Options& options, const Console& console) {
                        fmt::format("NVRTC {} does not compile for {}", compiler.version, to_string(arch)),
                        "use a newer CUDA toolkit"});
     }
-    const std::atomic<bool>& stop = stop_on_interrupt();
+    const std::atomic<bool>& stop = stop_on_interrupt("stopping; what was compiled is kept (again: stop at once)");
     cache::Cache cache = open_user_cache();
     tuner::CompilePool pool(cache, {.arch = arch, .nvrtc = compiler.version});
     tuner::CompilePool::Share images(pool);
-    const DeviceTraits traits = *representative_device(arch);
+    const Sources from{.traits = *representative_device(arch),
+                       .winners = stored_winners({}, console),
+                       .console = console,
+                       .stop = stop};
     Tally tally;
-    const Lists candidates = wanted_lists(workload.problems, options, traits, console, tally);
-    for (std::size_t i = 0; i < candidates.size(); ++i) images.prefetch(workload.problems[i], candidates[i]);
+    const Lists candidates = wanted_lists(workload.problems, options, from, tally);
+    for (std::size_t i = 0; i < candidates.size() && !stop; ++i)
+        images.prefetch(workload.problems[i], candidates[i]);
     ProgressDisplay display(console);
     for (std::size_t i = 0; i < workload.problems.size() && !stop; ++i) {
         compile_problem(workload.problems[i], candidates[i], traits, images, tally);

@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "cli/stored.h"
 #include "kernel_templates/catalog.h"
 #include "tuner/search/cover.h"
 
@@ -18,13 +17,16 @@ namespace {
 /// Microseconds a call at one size on one GPU, by candidate.
 using Times = std::map<std::string, double>;
 
-/// Whether a result says something about kernels of this build, at one of these sizes, on this architecture.
+/// Whether a result says something about kernels of this build, at one of these sizes of a static problem, on
+/// this architecture.
 class Relevant {
   public:
     Relevant(const std::vector<Problem>& sizes, const DeviceTraits& traits)
-        : traits_(traits), sizes_(sizes) {}
+        : traits_(traits), sizes_(sizes), static_fields_(static_text(sizes.front())) {}
 
     [[nodiscard]] bool operator()(const cache::Trial& trial) const {
+        if (trial.key.family != sizes_.front().family->name || trial.key.static_fields != static_fields_)
+            return false;
         const cache::GpuKey& gpu = trial.key.gpu;
         if (gpu.compute_major != traits_.compute_major || gpu.compute_minor != traits_.compute_minor)
             return false;
@@ -37,13 +39,14 @@ class Relevant {
   private:
     const DeviceTraits& traits_;
     const std::vector<Problem>& sizes_;
+    const std::string static_fields_;
 };
 
 /// The winner of each size and GPU in the first layer that has one.
-std::map<cache::TuningKey, std::string> winners_of(const cache::Filter& filter, const Relevant& relevant,
-                                                   const Console& console) {
+std::map<cache::TuningKey, std::string> winners_of(const std::vector<StoredTrial>& all,
+                                                   const Relevant& relevant) {
     std::map<cache::TuningKey, std::string> winners;
-    for (const StoredTrial& stored : stored_winners(filter, console)) {
+    for (const StoredTrial& stored : all) {
         if (relevant(stored.trial)) winners.emplace(stored.trial.key, stored.trial.candidate);
     }
     return winners;
@@ -110,18 +113,20 @@ void set_not_covered(const std::vector<tuner::CoverResult>& covers, Outcome& out
 }
 
 tuner::CoverResult stored_cover(const std::vector<Problem>& sizes, std::size_t limit,
-                                const DeviceTraits& traits, const Console& console) {
-    cache::Filter filter = filter_of(sizes.front());
-    filter.dynamic_fields.clear();
+                                const DeviceTraits& traits, const std::vector<StoredTrial>& all,
+                                const Console& console) {
     const Relevant relevant(sizes, traits);
-    const std::map<cache::TuningKey, std::string> winners = winners_of(filter, relevant, console);
+    const std::map<cache::TuningKey, std::string> winners = winners_of(all, relevant);
     tuner::CoverResult result{.problem = sizes.front(), .sizes = winners.size()};
     std::set<std::string> kernels;
     for (const auto& [key, candidate] : winners) kernels.insert(candidate);
-    if (kernels.size() <= limit)
+    if (kernels.size() <= limit) {
         result.kernels.assign(kernels.begin(), kernels.end());
-    else
-        choose(winners, times_of(filter, relevant, console), limit, result);
+        return result;
+    }
+    cache::Filter filter = filter_of(sizes.front());
+    filter.dynamic_fields.clear();
+    choose(winners, times_of(filter, relevant, console), limit, result);
     return result;
 }
 

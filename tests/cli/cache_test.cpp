@@ -2,7 +2,11 @@
 // imports.
 #include <doctest/doctest.h>
 
+#include <signal.h>
 #include <unistd.h>
+
+#include <chrono>
+#include <thread>
 
 #include "tests/cli/program.h"
 
@@ -108,6 +112,42 @@ TEST_CASE("a merge says how many rows of the other cache are damaged") {
     CHECK(data["new"] == 0);
     CHECK(data["damaged"] == rows);
     CHECK(data["refused"].empty());
+}
+
+TEST_CASE("compile reads what is stored once, and says once what of it is damaged") {
+    Sandbox sandbox;
+    sandbox.use_fake_gpus();
+    const Sandbox::Words problems{"--op",     "rmsnorm", "--fields", "dtype=bf16 hidden=512",
+                                  "--tokens", "1,8,64"};
+    Sandbox::Words tune{"tune"};
+    tune.insert(tune.end(), problems.begin(), problems.end());
+    REQUIRE(sandbox.run(tune).code == 0);
+    std::string bytes = sandbox.read("cache/cache.db");
+    for (std::size_t at = bytes.find("threads="); at != std::string::npos; at = bytes.find("threads=", at))
+        bytes[at] = 'T';
+    sandbox.write("cache/cache.db", bytes);
+    Sandbox::Words compile{"compile", "--arch", "sm_90a"};
+    compile.insert(compile.end(), problems.begin(), problems.end());
+    const Ended ended = sandbox.run(compile);
+    CAPTURE(ended.err);
+    CHECK(ended.code == 0);
+    const std::size_t first = ended.err.find(" damaged winners left out");
+    REQUIRE(first != std::string::npos);
+    CHECK(ended.err.find("damaged winners left out", first + 10) == std::string::npos);
+}
+
+TEST_CASE("Ctrl-C ends compile while it lists what to compile") {
+    Sandbox sandbox;
+    sandbox.use_fake_gpus();
+    const auto start = std::chrono::steady_clock::now();
+    const Ended ended =
+        sandbox.run({"compile", "llama-3-8b", "--arch", "sm_90a", "--top", "1000000"}, [](pid_t pid) {
+            std::this_thread::sleep_for(std::chrono::seconds(1));
+            kill(pid, SIGINT);
+        });
+    CHECK(ended.code == 130);
+    CHECK(ended.err.find("stopping; what was compiled is kept") != std::string::npos);
+    CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));
 }
 
 TEST_CASE("a read-only cache can be read, and tuning ends with 5") {
