@@ -125,7 +125,12 @@ class Generation {
         load(static_cast<std::int64_t>(prompt.size()));
         std::vector<std::unique_ptr<Growing>> texts;
         const std::string text = grown(prompt, texts, stop);
-        return outcome(prompt, text, texts);
+        Outcome done = outcome(prompt, text, texts);
+        if (stop) {
+            done.exit = ExitCode::interrupted;
+            done.error = {"interrupted", "stopped by Ctrl-C, before the end of the text", ""};
+        }
+        return done;
     }
 
   private:

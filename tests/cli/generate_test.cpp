@@ -1,9 +1,13 @@
 // hone generate from the outside, on the fake driver, whose kernels draw token 0 ("!").
 #include <doctest/doctest.h>
 
+#include <signal.h>
+
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <set>
+#include <thread>
 
 #include "runtime/compile/compiler_count.h"
 #include "tests/cli/made_checkpoints.h"
@@ -53,6 +57,18 @@ TEST_CASE("a text comes as it grows, and as JSON with its times") {
     const Ended ids = model.generate({"--prompt-ids", "1,2,3", "-n", "3", "--stats"});
     CHECK(ids.out.starts_with("0,0,0\n"));
     CHECK(has(ids.out, "3 tokens after 3 of model"));
+}
+
+TEST_CASE("a text that Ctrl-C cuts short is no success") {
+    Model model;
+    model.sandbox.use_fake_gpus("driver:init_us=3000000");
+    const Ended ended = model.sandbox.run({"generate", "model", "-p", "Once upon", "-n", "5"}, [](pid_t pid) {
+        std::this_thread::sleep_for(std::chrono::seconds(1));
+        kill(pid, SIGINT);
+    });
+    CHECK(ended.code == 130);
+    CHECK(has(ended.err, "stopping after this token"));
+    CHECK(has(ended.err, "error: stopped by Ctrl-C, before the end of the text"));
 }
 
 TEST_CASE("the times of a text say what they depend on") {
