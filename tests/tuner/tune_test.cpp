@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "tests/support/scratch.h"
@@ -37,6 +38,7 @@ class CountedImages final : public ImageSource {
   public:
     int asked = 0;
     std::set<std::string> prefetched;
+    std::map<std::string, int> released;  ///< how often, by problem
     bool is_short = false;              ///< of work
     std::size_t asked_first_after = 0;  ///< prefetched when the first one was waited for
 
@@ -46,6 +48,7 @@ class CountedImages final : public ImageSource {
         for (const Candidate& candidate : candidates)
             prefetched.insert(to_string(problem) + ' ' + to_string(candidate));
     }
+    void release(const Problem& problem) override { ++released[to_string(problem)]; }
     [[nodiscard]] Result get(const Problem&, const Candidate& candidate) override {
         if (asked == 0) asked_first_after = prefetched.size();
         ++asked;
@@ -530,4 +533,15 @@ TEST_CASE("predictions are answers before anything is compiled, and stay when th
         CHECK(problem.winner->stage == cache::Stage::final_round);
     }
     CHECK(cache.winners().size() == 3);
+}
+
+TEST_CASE("images of a problem are released behind its race, and behind the look at its winner") {
+    const Scratch scratch;
+    auto cache = scratch.cache();
+    MadeUpMeasurer measurer;
+    CountedImages images;
+    const Workload list = workload({1, 64, 512});
+    const TuneResult result = tune(list, {.effort = Effort::quick}, measurer, images, cache, {}, never);
+    REQUIRE(result.stopped == StopReason::finished);
+    for (const Problem& problem : list.problems) CHECK(images.released[to_string(problem)] == 2);
 }
