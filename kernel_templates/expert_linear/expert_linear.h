@@ -31,10 +31,6 @@ struct ExpertProblem : Fields {
     [[nodiscard]] double rows_an_expert() const {
         return static_cast<double>(places()) / static_cast<double>(experts);
     }
-    /// Of all tokens, those that choose an expert.
-    [[nodiscard]] double chosen_share() const {
-        return static_cast<double>(top_k) / static_cast<double>(experts);
-    }
     /// Experts that have rows, and how many of them.
     [[nodiscard]] std::int64_t active() const { return std::min(experts, places()); }
     /// As many as to expect where tokens choose at random.
@@ -48,7 +44,7 @@ struct ExpertProblem : Fields {
         if (top_k == experts) return experts * ceil_div(tokens, rows);
         if (rows_an_expert() < 8) return tiles_of_few(rows);
         const double mean = static_cast<double>(places()) / static_cast<double>(active());
-        const double width = std::sqrt(2 * mean * (1 - chosen_share()));
+        const double width = std::sqrt(2 * mean);
         double tiles = 1;
         for (double full = static_cast<double>(rows); full < mean + 4 * width;
              full += static_cast<double>(rows))
@@ -57,7 +53,7 @@ struct ExpertProblem : Fields {
     }
     /// tiles(), by the chances of each number of rows.
     [[nodiscard]] std::int64_t tiles_of_few(std::int64_t rows) const {
-        const double share = chosen_share();
+        const double share = static_cast<double>(top_k) / static_cast<double>(experts);
         double chance = std::pow(1 - share, static_cast<double>(tokens));
         double tiles = 0;
         for (std::int64_t count = 1; count <= std::min<std::int64_t>(tokens, 64); ++count) {
@@ -70,7 +66,7 @@ struct ExpertProblem : Fields {
     /// Of these, those of an expert's last rows where they are `few` at most.
     [[nodiscard]] double narrow_tiles(std::int64_t rows, std::int64_t few) const {
         const double mean = static_cast<double>(places()) / static_cast<double>(active());
-        const double width = std::sqrt(2 * mean * (1 - chosen_share()));
+        const double width = std::sqrt(2 * mean);
         const auto above = [&](double count) { return 0.5 * std::erfc((count + 0.5 - mean) / width); };
         double tiles = 0;
         for (double full = 0; full < mean + 4 * width; full += static_cast<double>(rows))

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernel_templates/expert_linear/combine_rank.h"
+#include "kernel_templates/expert_linear/tiles_rank.h"
 #include "kernel_templates/linear/few_tokens_rules.h"
 
 namespace hone::expert_linear {
@@ -13,8 +14,8 @@ template <class C>
 [[nodiscard]] double few_rows_us(const ExpertProblem& p, const C& c, double finding_us,
                                  const linear::few_tokens::Stream& stream, const DeviceTraits& traits) {
     linear::LinearProblem dense = p.dense(c.tile_rows);
-    const auto tiles = static_cast<double>(p.tiles(c.tile_rows));
-    dense.out *= p.tiles(c.tile_rows);
+    const auto tiles = static_cast<double>(routed_tiles(p, c.tile_rows));
+    dense.out *= routed_tiles(p, c.tile_rows);
     const linear::FewTokensConfig config{.tokens = c.tile_rows,
                                          .rows = c.rows,
                                          .k_warps = c.k_warps,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernel_templates/expert_linear/combine_rank.h"
+#include "kernel_templates/expert_linear/tiles_rank.h"
 #include "kernel_templates/quantized_expert_linear/quantized_expert_linear.h"
 
 namespace hone::quantized_expert_linear {

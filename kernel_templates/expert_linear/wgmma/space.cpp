@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "kernel_templates/expert_linear/combine_rank.h"
+#include "kernel_templates/expert_linear/tiles_rank.h"
 #include "kernel_templates/expert_linear/variants.h"
 #include "kernel_templates/expert_linear/wgmma/plan.h"
 #include "kernel_templates/kit/clock.h"
@@ -88,7 +89,7 @@ constexpr Constraint constraints[] = {
 /// the memory.
 double predict(const ExpertProblem& p, const WgmmaConfig& c, const DeviceTraits& traits) {
     const linear::gemm::Geometry g = geometry(p, c);
-    const double tiles = static_cast<double>(p.tiles(tile_rows(c)) * tiles_across(p, c));
+    const double tiles = static_cast<double>(routed_tiles(p, tile_rows(c)) * tiles_across(p, c));
     const double places = static_cast<double>(traits.sm_count * c.blocks_per_sm);
     const double full = std::floor(tiles / places);
     const double rest = tiles - full * places;

@@ -104,7 +104,7 @@ double loop_us(const QuantizedExpertProblem& p, const MmaConfig& c, double warps
 /// rounded up to whole waves of blocks. Blocks that are fewer than there is room for take what one takes.
 double predict(const QuantizedExpertProblem& p, const MmaConfig& c, const DeviceTraits& traits) {
     const quantized_linear::mma_blocks::Geometry g = geometry(p, c);
-    const auto tiles = static_cast<double>(p.tiles(c.tokens));
+    const auto tiles = static_cast<double>(expert_linear::routed_tiles(p, c.tokens));
     const double blocks = tiles * static_cast<double>(ceil_div(p.out, g.block_rows()));
     const double fit = fitting(p, c, traits);
     const double resident = std::clamp(blocks / traits.sm_count, 1.0, fit);

@@ -106,7 +106,7 @@ constexpr Constraint constraints[] = {
 double predict(const QuantizedExpertProblem& p, const WgmmaW16Config& c, const DeviceTraits& traits) {
     const Geometry g = geometry(p, c);
     const auto across = static_cast<double>(tiles_across(p, c));
-    const double tiles = static_cast<double>(p.tiles(c.tile_n)) * across;
+    const double tiles = static_cast<double>(expert_linear::routed_tiles(p, c.tile_n)) * across;
     const double narrow = c.narrow_n != 0 ? p.narrow_tiles(c.tile_n, c.narrow_n) * across : 0.0;
     const double places = static_cast<double>(traits.sm_count * c.blocks_per_sm);
     // Blocks that begin beside the last ones of the call before pile up on the multiprocessors that are free
