@@ -193,7 +193,8 @@ Outcome compile(const Options& options, const Console& console) {
                        fmt::format("NVRTC {} does not compile for {}", compiler.version, to_string(arch)),
                        "use a newer CUDA toolkit"});
     }
-    const std::atomic<bool>& stop = stop_on_interrupt("stopping; what was compiled is kept (again: stop at once)");
+    const std::atomic<bool>& stop =
+        stop_on_interrupt("stopping; what was compiled is kept (again: stop at once)");
     cache::Cache cache = open_user_cache();
     tuner::CompilePool pool(cache, {.arch = arch, .nvrtc = compiler.version});
     tuner::CompilePool::Share images(pool);
@@ -207,7 +208,7 @@ Outcome compile(const Options& options, const Console& console) {
         images.prefetch(workload.problems[i], candidates[i]);
     ProgressDisplay display(console);
     for (std::size_t i = 0; i < workload.problems.size() && !stop; ++i) {
-        compile_problem(workload.problems[i], candidates[i], traits, images, tally);
+        compile_problem(workload.problems[i], candidates[i], from.traits, images, tally);
         display.update({.problems_done = i + 1,
                         .problems_total = workload.problems.size(),
                         .candidates_done = static_cast<std::size_t>(tally.images),
