@@ -6,6 +6,7 @@ namespace hone {
 namespace {
 
 constexpr std::string_view attention[] = {"attention_decode", "attention_prefill"};
+constexpr std::string_view attention_append[] = {"attention_append"};
 constexpr std::string_view embedding[] = {"embedding"};
 constexpr std::string_view expert_linear[] = {"expert_linear"};
 constexpr std::string_view expert_routing[] = {"expert_routing"};
@@ -27,6 +28,7 @@ constexpr std::string_view sample[] = {"sample"};
 
 constexpr OperatorName operators[] = {
     {.title = "Attention", .families = attention},
+    {.title = "AttentionAppend", .families = attention_append},
     {.title = "Embedding", .families = embedding},
     {.title = "ExpertLinear", .families = expert_linear},
     {.title = "ExpertRouting", .families = expert_routing},

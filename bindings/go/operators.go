@@ -133,6 +133,242 @@ const (
 	IndexTypeInt64 IndexType = 1
 )
 
+// AttentionAppend: A decoding step's attention of one new token a sequence, with what goes before
+// it, in one launch: what RopeKvAppend does with q, k and v, and Attention of the rotated query
+// over the cache, the new key and value included. Queries and keys are rounded to dtype between
+// rotation and product, as there. q, k and v may be parts of one row, as a projection of all three
+// leaves them; q is not written.
+//
+// What is not q, k or v may be read before the kernels enqueued ahead of this one have ended: older
+// rows of the cache, lengths, pages, tables and weights must not be written by those, but by work
+// that ended before them, such as the launch of another graph.
+//
+// Fast is the kernel of sm_90 for 16-bit elements, heads of multiples of 8 elements and rotations
+// of multiples of 16. The other one is right everywhere, and slower than the two operators.
+type AttentionAppend struct {
+	// heads of q and out
+	Heads int64
+	// heads of k and v, a divisor of `heads`; 0: as many
+	KvHeads int64
+	// 1 to 256
+	HeadDim int64
+	// leading elements of a head that turn, even; 0: none; -1: all
+	RotaryDim int64
+	// most sequences of one call
+	MaxBatch int64
+	// most keys of a sequence: its capacity in the cache
+	MaxKvLen int64
+	// element type of q, k, v, the cache, the norms' weights and out
+	Dtype Dtype
+	Style RopeStyle
+	// each head of q and k is normalized first: x * rsqrt(mean(x^2) + epsilon) * weight
+	Norm bool
+	// scores s become softcap * tanh(s / softcap), after scale
+	Softcap bool
+	// most keys that a query sees, its own included; 0: all
+	Window int64
+	// tokens of a page of the cache; 0: not paged
+	PageSize int64
+}
+
+// NewAttentionAppend has the library's defaults.
+func NewAttentionAppend() AttentionAppend {
+	var c C.hone_attention_append
+	mustInit(C.hone_attention_append_init(&c, C.size_t(unsafe.Sizeof(c))))
+	return AttentionAppend{
+		Heads:     int64(c.heads),
+		KvHeads:   int64(c.kv_heads),
+		HeadDim:   int64(c.head_dim),
+		RotaryDim: int64(c.rotary_dim),
+		MaxBatch:  int64(c.max_batch),
+		MaxKvLen:  int64(c.max_kv_len),
+		Dtype:     Dtype(c.dtype),
+		Style:     RopeStyle(c.style),
+		Norm:      c.norm != 0,
+		Softcap:   c.softcap != 0,
+		Window:    int64(c.window),
+		PageSize:  int64(c.page_size),
+	}
+}
+
+func (d AttentionAppend) c() C.hone_attention_append {
+	var c C.hone_attention_append
+	mustInit(C.hone_attention_append_init(&c, C.size_t(unsafe.Sizeof(c))))
+	c.heads = C.int64_t(d.Heads)
+	c.kv_heads = C.int64_t(d.KvHeads)
+	c.head_dim = C.int64_t(d.HeadDim)
+	c.rotary_dim = C.int64_t(d.RotaryDim)
+	c.max_batch = C.int64_t(d.MaxBatch)
+	c.max_kv_len = C.int64_t(d.MaxKvLen)
+	c.dtype = C.int32_t(d.Dtype)
+	c.style = C.int32_t(d.Style)
+	c.norm = flag(d.Norm)
+	c.softcap = flag(d.Softcap)
+	c.window = C.int64_t(d.Window)
+	c.page_size = C.int64_t(d.PageSize)
+	return c
+}
+
+// PrepareAttentionAppend loads, or compiles, every kernel that a call up to the maxima can reach.
+func (r *Runtime) PrepareAttentionAppend(d AttentionAppend) (*PreparedAttentionAppend, error) {
+	given := d.c()
+	op, err := r.prepare(func(runtime *C.hone_runtime, op **C.hone_operator) C.hone_status {
+		return C.hone_attention_append_prepare(runtime, &given, op)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &PreparedAttentionAppend{op}, nil
+}
+
+// Explain says which kernel a call of these sizes takes, and why; it loads nothing.
+func (d AttentionAppend) Explain(r *Runtime, batch, kvLen int64, format TextFormat) (string, error) {
+	given := d.c()
+	return wholeText(func(text *C.char, capacity C.size_t, length *C.size_t) C.hone_status {
+		return C.hone_attention_append_explain(r.c, &given, C.int64_t(batch), C.int64_t(kvLen),
+			C.hone_text_format(format), text, capacity, length)
+	})
+}
+
+// AttentionAppendArgs: Device pointers, strides and numbers of one call. Strides are in elements, 0
+// meaning no gaps, as in AttentionArgs; 16 bytes always suffice as alignment. `out` overlaps
+// nothing else.
+type AttentionAppendArgs struct {
+	// [batch, heads, head_dim]
+	Q DevicePointer
+	// [batch, kv_heads, head_dim]
+	K DevicePointer
+	// [batch, kv_heads, head_dim]
+	V DevicePointer
+	// [batch, heads, head_dim]
+	Out DevicePointer
+	// [batch, kv_len, kv_heads, head_dim]; or [pool_pages, page_size, kv_heads, head_dim]
+	KCache DevicePointer
+	// as k_cache, with the same strides
+	VCache DevicePointer
+	// [table_rows, rotary_dim / 2]; needed when anything turns
+	Cos DevicePointer
+	// [table_rows, rotary_dim / 2]; needed when anything turns
+	Sin DevicePointer
+	// [batch]; keys of each sequence, 0 to kv_len, the new one included; 0: nothing is appended, and
+	// out gets zeros
+	KvLengths DevicePointer
+	// [batch, page_table_stride]; needed when the cache is paged: the pages of each sequence
+	PageTable DevicePointer
+	// [head_dim], dtype; needed when the operator has a norm
+	QWeight DevicePointer
+	// [head_dim], dtype; needed when the operator has a norm
+	KWeight DevicePointer
+	// WorkspaceBytes(), aligned to 256; 0 when that is 0
+	Workspace      DevicePointer
+	QTokenStride   int64
+	QHeadStride    int64
+	KTokenStride   int64
+	KHeadStride    int64
+	VTokenStride   int64
+	VHeadStride    int64
+	OutTokenStride int64
+	OutHeadStride  int64
+	// `batch` of a sequence, or a page
+	CacheBatchStride int64
+	CacheTokenStride int64
+	CacheHeadStride  int64
+	// entries of a row; 0: as many pages as kv_len takes
+	PageTableStride int64
+	// pages of the cache; needed when it is paged
+	PoolPages int64
+	// positions that cos and sin know, kv_len at least; needed when anything turns
+	TableRows int64
+	// factor of q k^T; 0 or less: 1 / sqrt(head_dim)
+	Scale float32
+	// above 0; needed when the operator has a softcap
+	Softcap float32
+	// the norms', from 0
+	Epsilon float32
+}
+
+// NewAttentionAppendArgs has the library's defaults: no pointers, and the strides of rows without gaps.
+func NewAttentionAppendArgs() AttentionAppendArgs {
+	var c C.hone_attention_append_args
+	mustInit(C.hone_attention_append_args_init(&c, C.size_t(unsafe.Sizeof(c))))
+	return AttentionAppendArgs{
+		QTokenStride:     int64(c.q_token_stride),
+		QHeadStride:      int64(c.q_head_stride),
+		KTokenStride:     int64(c.k_token_stride),
+		KHeadStride:      int64(c.k_head_stride),
+		VTokenStride:     int64(c.v_token_stride),
+		VHeadStride:      int64(c.v_head_stride),
+		OutTokenStride:   int64(c.out_token_stride),
+		OutHeadStride:    int64(c.out_head_stride),
+		CacheBatchStride: int64(c.cache_batch_stride),
+		CacheTokenStride: int64(c.cache_token_stride),
+		CacheHeadStride:  int64(c.cache_head_stride),
+		PageTableStride:  int64(c.page_table_stride),
+		PoolPages:        int64(c.pool_pages),
+		TableRows:        int64(c.table_rows),
+		Scale:            float32(c.scale),
+		Softcap:          float32(c.softcap),
+		Epsilon:          float32(c.epsilon),
+	}
+}
+
+func (args *AttentionAppendArgs) write(c *C.hone_attention_append_args) {
+	mustInit(C.hone_attention_append_args_init(c, C.size_t(unsafe.Sizeof(*c))))
+	setPointer(unsafe.Pointer(&c.q), args.Q)
+	setPointer(unsafe.Pointer(&c.k), args.K)
+	setPointer(unsafe.Pointer(&c.v), args.V)
+	setPointer(unsafe.Pointer(&c.out), args.Out)
+	setPointer(unsafe.Pointer(&c.k_cache), args.KCache)
+	setPointer(unsafe.Pointer(&c.v_cache), args.VCache)
+	setPointer(unsafe.Pointer(&c.cos), args.Cos)
+	setPointer(unsafe.Pointer(&c.sin), args.Sin)
+	setPointer(unsafe.Pointer(&c.kv_lengths), args.KvLengths)
+	setPointer(unsafe.Pointer(&c.page_table), args.PageTable)
+	setPointer(unsafe.Pointer(&c.q_weight), args.QWeight)
+	setPointer(unsafe.Pointer(&c.k_weight), args.KWeight)
+	setPointer(unsafe.Pointer(&c.workspace), args.Workspace)
+	c.q_token_stride = C.int64_t(args.QTokenStride)
+	c.q_head_stride = C.int64_t(args.QHeadStride)
+	c.k_token_stride = C.int64_t(args.KTokenStride)
+	c.k_head_stride = C.int64_t(args.KHeadStride)
+	c.v_token_stride = C.int64_t(args.VTokenStride)
+	c.v_head_stride = C.int64_t(args.VHeadStride)
+	c.out_token_stride = C.int64_t(args.OutTokenStride)
+	c.out_head_stride = C.int64_t(args.OutHeadStride)
+	c.cache_batch_stride = C.int64_t(args.CacheBatchStride)
+	c.cache_token_stride = C.int64_t(args.CacheTokenStride)
+	c.cache_head_stride = C.int64_t(args.CacheHeadStride)
+	c.page_table_stride = C.int64_t(args.PageTableStride)
+	c.pool_pages = C.int64_t(args.PoolPages)
+	c.table_rows = C.int64_t(args.TableRows)
+	c.scale = C.float(args.Scale)
+	c.softcap = C.float(args.Softcap)
+	c.epsilon = C.float(args.Epsilon)
+}
+
+// PreparedAttentionAppend is a prepared operator whose calls take AttentionAppendArgs.
+type PreparedAttentionAppend struct {
+	*prepared
+}
+
+// Run enqueues a call. kv_len is the most that any sequence has, from 1; with batch 0 nothing is
+// done.
+func (p *PreparedAttentionAppend) Run(stream Stream, args *AttentionAppendArgs, batch, kvLen int64) error {
+	var c C.hone_attention_append_args
+	args.write(&c)
+	return p.use(func() C.hone_status {
+		return C.hone_attention_append_run(p.c, stream.c(), &c, C.int64_t(batch), C.int64_t(kvLen))
+	})
+}
+
+// WorkspaceBytes is the device memory, aligned to 256, that a call of up to these sizes needs as
+// its workspace.
+func (p *PreparedAttentionAppend) WorkspaceBytes(batch, kvLen int64) (uint64, error) {
+	return p.workspace(func(bytes *C.size_t) C.hone_status {
+		return C.hone_attention_append_workspace(p.c, C.int64_t(batch), C.int64_t(kvLen), bytes)
+	})
+}
+
 // Attention: out = softmax(scale * q k^T + mask) v for each sequence and head, accumulated in fp32.
 // `heads / kv_heads` neighbouring heads of q share one of k and v. Causal is aligned at the end: of
 // a sequence with q_len queries and kv_len keys, query i sees key j <= i + kv_len - q_len. A query

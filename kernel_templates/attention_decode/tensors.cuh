@@ -11,30 +11,58 @@
 
 namespace hone::attention_decode {
 
-using Element = DtypeOf<Shape::dtype>::type;
-inline constexpr bool fp8_cache = Shape::kv_dtype != 0;
+/// The newest token's key and value are not in the cache yet: problems of attention_append, which shares this
+/// code. They have fields and arguments of their own, and one query a sequence; what they have not is here.
+template <class S>
+inline constexpr bool appends_of = requires {
+    S::rotary_dim;
+};
+inline constexpr bool appends = appends_of<Shape>;
+
+template <class S, bool of_append>
+struct FieldsOf : S {};
+template <class S>
+struct FieldsOf<S, true> : S {
+    static constexpr long long kv_dtype = 0, causal = 0, lse = 0, sinks = 0, lengths = 1, q_tokens = 1;
+};
+using Fields = FieldsOf<Shape, appends>;
+
+template <class A, bool of_append>
+struct CallOf : A {};
+template <class A>
+struct CallOf<A, true> : A {
+    static constexpr const int* q_starts = nullptr;
+    static constexpr const float* k_scale = nullptr;
+    static constexpr const float* v_scale = nullptr;
+    static constexpr const float* sinks = nullptr;
+    static constexpr float* lse = nullptr;
+    static constexpr int64 q_len = 1, q_rows = 0, q_token_stride = 0, out_token_stride = 0;
+};
+
+using Element = DtypeOf<Fields::dtype>::type;
+inline constexpr bool fp8_cache = Fields::kv_dtype != 0;
 using CacheElement = Conditional<fp8_cache, fp8, Element>::type;
 
-inline constexpr int heads = static_cast<int>(Shape::heads);
-inline constexpr int kv_heads = static_cast<int>(Shape::kv_heads);
-inline constexpr int head_dim = static_cast<int>(Shape::head_dim);
+inline constexpr int heads = static_cast<int>(Fields::heads);
+inline constexpr int kv_heads = static_cast<int>(Fields::kv_heads);
+inline constexpr int head_dim = static_cast<int>(Fields::head_dim);
 /// Room for query tokens; a call has q_len of them.
-inline constexpr int q_tokens = static_cast<int>(Shape::q_tokens);
-inline constexpr bool causal = Shape::causal != 0 && q_tokens > 1;
+inline constexpr int q_tokens = static_cast<int>(Fields::q_tokens);
+inline constexpr bool causal = Fields::causal != 0 && q_tokens > 1;
 /// Tokens up to its own that a query sees; 0: all.
-inline constexpr int window = static_cast<int>(Shape::window);
-inline constexpr bool has_softcap = Shape::softcap != 0;
+inline constexpr int window = static_cast<int>(Fields::window);
+inline constexpr bool has_softcap = Fields::softcap != 0;
 /// The cache comes in pages of so many tokens; else it is contiguous.
-inline constexpr bool paged = Shape::page_size != 0;
-inline constexpr int page_size = paged ? static_cast<int>(Shape::page_size) : 1;
-inline constexpr bool has_lengths = Shape::lengths != 0;
+inline constexpr bool paged = Fields::page_size != 0;
+inline constexpr int page_size = paged ? static_cast<int>(Fields::page_size) : 1;
+inline constexpr bool has_lengths = Fields::lengths != 0;
 /// q, out and lse hold the tokens of all sequences, cut by q_starts. Sequences of a single one are served;
 /// others belong to another kernel, and nothing of them is read or written.
-inline constexpr bool packed = Shape::lengths == 2;
-inline constexpr bool has_lse = Shape::lse != 0;
+inline constexpr bool packed = Fields::lengths == 2;
+inline constexpr bool has_lse = Fields::lse != 0;
 /// A logit a head counts in the sum of exponentials, and has no value; in lse, too, which is the sink where a
 /// row sees nothing.
-inline constexpr bool has_sinks = Shape::sinks != 0;
+inline constexpr bool has_sinks = Fields::sinks != 0;
 /// Query heads that share a key-value head.
 inline constexpr int group = heads / kv_heads;
 static_assert(heads % kv_heads == 0, "query heads share key-value heads evenly");
@@ -50,7 +78,7 @@ struct Visible {
 };
 
 /// The arguments of a call, which all kernels take. Both caches have the same strides.
-struct Tensors : Arguments {
+struct Tensors : CallOf<Arguments, appends> {
     __device__ int queries() const { return q_tokens == 1 ? 1 : static_cast<int>(q_len); }
     /// Query tokens times heads of a group, of this call.
     __device__ int rows() const { return group * queries(); }

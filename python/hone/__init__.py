@@ -26,6 +26,7 @@ from ._native import pytorch
 from ._native.library import VERSION as __version__
 from ._operators import calls
 from ._operators.attention import AttentionOperator
+from ._operators.attention_append import AttentionAppendOperator
 from ._operators.calls import *
 from ._operators.rope_kv_append import RopeKvAppendOperator
 from .decoder import *
@@ -41,6 +42,7 @@ __all__ = [
     *decoder.__all__,
     *descriptions.__all__,
     *errors.__all__,
+    "AttentionAppendOperator",
     "AttentionOperator",
     "ModelOperators",
     "RopeKvAppendOperator",

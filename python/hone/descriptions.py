@@ -11,6 +11,7 @@ from ._native import structs
 from ._operators.description import (
     Description,
     OfAttention,
+    OfAttentionAppend,
     OfExpertLinear,
     OfExpertRouting,
     OfNorm,
@@ -22,6 +23,7 @@ from ._operators.description import (
 
 __all__ = [
     "Attention",
+    "AttentionAppend",
     "Embedding",
     "ExpertLinear",
     "ExpertRouting",
@@ -36,6 +38,43 @@ __all__ = [
     "RopeKvAppend",
     "Sample",
 ]
+
+
+@dataclass(frozen=True)
+class AttentionAppend(OfAttentionAppend):
+    """A decoding step's attention of one new token a sequence, with what goes before it, in one launch: what
+    RopeKvAppend does with q, k and v, and Attention of the rotated query over the cache, the new key and
+    value included. Queries and keys are rounded to dtype between rotation and product, as there. q, k and v
+    may be parts of one row, as a projection of all three leaves them; q is not written.
+
+    What is not q, k or v may be read before the kernels enqueued ahead of this one have ended: older rows of
+    the cache, lengths, pages, tables and weights must not be written by those, but by work that ended before
+    them, such as the launch of another graph.
+
+    Fast is the kernel of sm_90 for 16-bit elements, heads of multiples of 8 elements and rotations of
+    multiples of 16. The other one is right everywhere, and slower than the two operators.
+    """
+
+    heads: int  # heads of q and out
+    kv_heads: int  # heads of k and v, a divisor of heads; 0: as many
+    head_dim: int  # 1 to 256
+    rotary_dim: int = -1  # leading elements of a head that turn, even; 0: none; -1: all
+    max_batch: int = 64  # most sequences of one call
+    max_kv_len: int = 8192  # most keys of a sequence: its capacity in the cache
+    # element type of q, k, v, the cache, the norms' weights and out; fp32, fp16 or bf16, or a torch.dtype
+    dtype: str = "bf16"
+    style: str = "half"  # "half", "interleaved"
+    norm: bool = False  # each head of q and k is normalized first: x * rsqrt(mean(x^2) + epsilon) * weight
+    softcap: bool = False  # scores s become softcap * tanh(s / softcap), after scale
+    window: int = 0  # most keys that a query sees, its own included; 0: all
+    page_size: int = 0  # tokens of a page of the cache; 0: not paged
+
+    C_NAME = "attention_append"
+    STRUCT = structs.AttentionAppend
+    SIZES = ("heads", "kv_heads", "head_dim", "rotary_dim", "max_batch", "max_kv_len", "window", "page_size")
+    LIMIT = "max_batch"
+    WORDS = {"dtype": structs.DTYPES, "style": structs.ROPE_STYLES}
+    CALL_SIZES = ("batch", "kv_len")
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,22 @@ IndexType index_type_from(const char* field, std::int32_t given) {
     return static_cast<IndexType>(given);
 }
 
+AttentionAppend from_c(const hone_attention_append& given) {
+    check_reserved(given.reserved);
+    return {.heads = given.heads,
+            .kv_heads = given.kv_heads,
+            .head_dim = given.head_dim,
+            .rotary_dim = given.rotary_dim,
+            .max_batch = given.max_batch,
+            .max_kv_len = given.max_kv_len,
+            .dtype = dtype_from("dtype", given.dtype),
+            .style = rope_style_from("style", given.style),
+            .norm = flag_from("norm", given.norm),
+            .softcap = flag_from("softcap", given.softcap),
+            .window = given.window,
+            .page_size = given.page_size};
+}
+
 Attention from_c(const hone_attention& given) {
     return {.heads = given.heads,
             .kv_heads = given.kv_heads,

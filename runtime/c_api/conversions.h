@@ -16,6 +16,7 @@ namespace hone::c_api {
 [[nodiscard]] KvDtype kv_dtype_from(const char* field, std::int32_t given);
 [[nodiscard]] RopeStyle rope_style_from(const char* field, std::int32_t given);
 [[nodiscard]] IndexType index_type_from(const char* field, std::int32_t given);
+[[nodiscard]] AttentionAppend from_c(const hone_attention_append& given);
 [[nodiscard]] Attention from_c(const hone_attention& given);
 [[nodiscard]] Embedding from_c(const hone_embedding& given);
 [[nodiscard]] ExpertLinear from_c(const hone_expert_linear& given);
@@ -31,6 +32,33 @@ namespace hone::c_api {
 [[nodiscard]] RmsNormBackward from_c(const hone_rms_norm_backward& given);
 [[nodiscard]] RopeKvAppend from_c(const hone_rope_kv_append& given);
 [[nodiscard]] Sample from_c(const hone_sample& given);
+
+[[nodiscard]] inline AttentionAppendArgs from_c(const hone_attention_append_args& args) noexcept {
+    return {.q = args.q,
+            .k = args.k,
+            .v = args.v,
+            .out = args.out,
+            .k_cache = args.k_cache,
+            .v_cache = args.v_cache,
+            .cos = args.cos,
+            .sin = args.sin,
+            .kv_lengths = args.kv_lengths,
+            .page_table = args.page_table,
+            .q_weight = args.q_weight,
+            .k_weight = args.k_weight,
+            .workspace = args.workspace,
+            .q_strides = {0, args.q_token_stride, args.q_head_stride},
+            .k_strides = {0, args.k_token_stride, args.k_head_stride},
+            .v_strides = {0, args.v_token_stride, args.v_head_stride},
+            .out_strides = {0, args.out_token_stride, args.out_head_stride},
+            .cache_strides = {args.cache_batch_stride, args.cache_token_stride, args.cache_head_stride},
+            .page_table_stride = args.page_table_stride,
+            .pool_pages = args.pool_pages,
+            .table_rows = args.table_rows,
+            .scale = args.scale,
+            .softcap = args.softcap,
+            .epsilon = args.epsilon};
+}
 
 [[nodiscard]] inline AttentionArgs from_c(const hone_attention_args& args) noexcept {
     return {.q = args.q,

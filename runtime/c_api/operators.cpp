@@ -5,6 +5,16 @@
 
 using namespace hone::c_api;
 
+hone_status hone_attention_append_init(hone_attention_append* description, size_t struct_size) {
+    constexpr hone_attention_append defaults = HONE_ATTENTION_APPEND_INIT;
+    return initialize(description, struct_size, defaults);
+}
+
+hone_status hone_attention_append_args_init(hone_attention_append_args* args, size_t struct_size) {
+    constexpr hone_attention_append_args defaults = HONE_ATTENTION_APPEND_ARGS_INIT;
+    return initialize(args, struct_size, defaults);
+}
+
 hone_status hone_attention_init(hone_attention* description, size_t struct_size) {
     constexpr hone_attention defaults = HONE_ATTENTION_INIT;
     return initialize(description, struct_size, defaults);
@@ -149,6 +159,32 @@ hone_status hone_sample_init(hone_sample* description, size_t struct_size) {
 hone_status hone_sample_args_init(hone_sample_args* args, size_t struct_size) {
     constexpr hone_sample_args defaults = HONE_SAMPLE_ARGS_INIT;
     return initialize(args, struct_size, defaults);
+}
+
+hone_status hone_attention_append_prepare(hone_runtime* runtime, const hone_attention_append* description,
+                                          hone_operator** op) {
+    return prepare(runtime, description, op, "hone_attention_append_prepare");
+}
+
+hone_status hone_attention_append_run(const hone_operator* op, void* stream,
+                                      const hone_attention_append_args* args, int64_t batch, int64_t kv_len) {
+    constexpr hone_attention_append_args defaults = HONE_ATTENTION_APPEND_ARGS_INIT;
+    return run<hone::AttentionAppendKernel>(op, stream, args, defaults,
+                                            hone::AttentionAppendSizes{batch, kv_len});
+}
+
+hone_status hone_attention_append_explain(const hone_runtime* runtime,
+                                          const hone_attention_append* description, int64_t batch,
+                                          int64_t kv_len, hone_text_format format, char* text,
+                                          size_t capacity, size_t* length) {
+    return explain(runtime, description, hone::AttentionAppendSizes{batch, kv_len},
+                   {format, text, capacity, length}, "hone_attention_append_explain");
+}
+
+hone_status hone_attention_append_workspace(const hone_operator* op, int64_t batch, int64_t kv_len,
+                                            size_t* bytes) {
+    return workspace<hone::AttentionAppendKernel>(op, hone::AttentionAppendSizes{batch, kv_len}, bytes,
+                                                  "hone_attention_append_workspace");
 }
 
 hone_status hone_attention_prepare(hone_runtime* runtime, const hone_attention* description,

@@ -62,8 +62,9 @@ void add_record(const Problem& problem, const cache::LoadedWinner& winner, Knowl
     }
 }
 
-/// The fields of `kin` that differ, with their values.
+/// The fields of `kin` that differ, with their values; of another family, its name.
 std::string difference(const Problem& problem, const Problem& kin) {
+    if (problem.family != kin.family) return std::string(kin.family->name);
     std::vector<std::string> fields;
     for (std::size_t i = 0; i < problem.family->fields.size(); ++i) {
         const Field& field = problem.family->fields[i];
@@ -162,8 +163,13 @@ Knowledge WinnerTable::find(const Problem& problem) const {
     const auto kin_of = problem.family->kin;
     const std::optional<Problem> kin = kin_of == nullptr ? std::nullopt : kin_of(problem);
     if (!kin) return knowledge;
-    for (KnownWinner& winner : find_own(*kin).winners)
-        knowledge.winners.push_back(from_kin(problem, *kin, std::move(winner)));
+    for (KnownWinner& winner : find_own(*kin).winners) {
+        KnownWinner ours = from_kin(problem, *kin, std::move(winner));
+        // A kin of another family may have variants that this one has not.
+        if (std::ranges::find(problem.family->variants, ours.candidate.variant) !=
+            problem.family->variants.end())
+            knowledge.winners.push_back(std::move(ours));
+    }
     return knowledge;
 }
 

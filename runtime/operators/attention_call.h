@@ -38,8 +38,11 @@ struct TensorExtents {
     return given != 0 || page_size == 0 ? given : (kv_len + page_size - 1) / page_size;
 }
 
+[[nodiscard]] inline float scale_of(std::int64_t head_dim, float given) noexcept {
+    return given > 0 ? given : 1.0F / std::sqrt(static_cast<float>(head_dim));
+}
 [[nodiscard]] inline float scale_of(const Attention& attention, float given) noexcept {
-    return given > 0 ? given : 1.0F / std::sqrt(static_cast<float>(attention.head_dim));
+    return scale_of(attention.head_dim, given);
 }
 
 /// Kernels without a softcap do not read it.

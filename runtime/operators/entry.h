@@ -7,6 +7,9 @@
 
 namespace hone::runtime {
 
+[[nodiscard]] AttentionAppendKernel prepare_with(const Maker& maker, const AttentionAppend& description);
+[[nodiscard]] Explanation explain_with(const Dispatcher& dispatcher, const AttentionAppend& description,
+                                       AttentionAppendSizes sizes);
 [[nodiscard]] AttentionKernel prepare_with(const Maker& maker, const Attention& description);
 [[nodiscard]] Explanation explain_with(const Dispatcher& dispatcher, const Attention& description,
                                        AttentionSizes sizes);

@@ -6,6 +6,11 @@
 
 namespace hone {
 
+AttentionAppendKernel Runtime::prepare(const AttentionAppend& description) {
+    return runtime::guarded("prepare(AttentionAppend)",
+                            [&] { return runtime::prepare_with(state_->maker(), description); });
+}
+
 AttentionKernel Runtime::prepare(const Attention& description) {
     return runtime::guarded("prepare(Attention)",
                             [&] { return runtime::prepare_with(state_->maker(), description); });
@@ -74,6 +79,11 @@ RopeKvAppendKernel Runtime::prepare(const RopeKvAppend& description) {
 SampleKernel Runtime::prepare(const Sample& description) {
     return runtime::guarded("prepare(Sample)",
                             [&] { return runtime::prepare_with(state_->maker(), description); });
+}
+
+Explanation Runtime::explain(const AttentionAppend& description, AttentionAppendSizes sizes) const {
+    return runtime::guarded("explain(AttentionAppend)",
+                            [&] { return runtime::explain_with(state_->dispatcher, description, sizes); });
 }
 
 Explanation Runtime::explain(const Attention& description, AttentionSizes sizes) const {

@@ -7,6 +7,65 @@
 /* For program.c: the name of a struct whose function and macro differ; NULL when there is none. */
 const char* differing_initializer(void);
 
+static int attention_append_differs(void) {
+    hone_attention_append made;
+    const hone_attention_append wanted = HONE_ATTENTION_APPEND_INIT;
+    memset(&made, 0xff, sizeof made);
+    if (hone_attention_append_init(&made, sizeof made) != HONE_OK) return 1;
+    return made.struct_size != wanted.struct_size ||
+           made.dtype != wanted.dtype ||
+           made.heads != wanted.heads ||
+           made.kv_heads != wanted.kv_heads ||
+           made.head_dim != wanted.head_dim ||
+           made.rotary_dim != wanted.rotary_dim ||
+           made.max_batch != wanted.max_batch ||
+           made.max_kv_len != wanted.max_kv_len ||
+           made.window != wanted.window ||
+           made.page_size != wanted.page_size ||
+           made.style != wanted.style ||
+           made.norm != wanted.norm ||
+           made.softcap != wanted.softcap ||
+           made.reserved != wanted.reserved;
+}
+
+static int attention_append_args_differs(void) {
+    hone_attention_append_args made;
+    const hone_attention_append_args wanted = HONE_ATTENTION_APPEND_ARGS_INIT;
+    memset(&made, 0xff, sizeof made);
+    if (hone_attention_append_args_init(&made, sizeof made) != HONE_OK) return 1;
+    return made.struct_size != wanted.struct_size ||
+           made.scale != wanted.scale ||
+           made.softcap != wanted.softcap ||
+           made.epsilon != wanted.epsilon ||
+           made.q != wanted.q ||
+           made.k != wanted.k ||
+           made.v != wanted.v ||
+           made.out != wanted.out ||
+           made.k_cache != wanted.k_cache ||
+           made.v_cache != wanted.v_cache ||
+           made.cos != wanted.cos ||
+           made.sin != wanted.sin ||
+           made.kv_lengths != wanted.kv_lengths ||
+           made.page_table != wanted.page_table ||
+           made.q_weight != wanted.q_weight ||
+           made.k_weight != wanted.k_weight ||
+           made.workspace != wanted.workspace ||
+           made.q_token_stride != wanted.q_token_stride ||
+           made.q_head_stride != wanted.q_head_stride ||
+           made.k_token_stride != wanted.k_token_stride ||
+           made.k_head_stride != wanted.k_head_stride ||
+           made.v_token_stride != wanted.v_token_stride ||
+           made.v_head_stride != wanted.v_head_stride ||
+           made.out_token_stride != wanted.out_token_stride ||
+           made.out_head_stride != wanted.out_head_stride ||
+           made.cache_batch_stride != wanted.cache_batch_stride ||
+           made.cache_token_stride != wanted.cache_token_stride ||
+           made.cache_head_stride != wanted.cache_head_stride ||
+           made.page_table_stride != wanted.page_table_stride ||
+           made.pool_pages != wanted.pool_pages ||
+           made.table_rows != wanted.table_rows;
+}
+
 static int attention_differs(void) {
     hone_attention made;
     const hone_attention wanted = HONE_ATTENTION_INIT;
@@ -610,6 +669,8 @@ static int sample_args_differs(void) {
 }
 
 const char* differing_initializer(void) {
+    if (attention_append_differs()) return "attention_append";
+    if (attention_append_args_differs()) return "attention_append_args";
     if (attention_differs()) return "attention";
     if (attention_args_differs()) return "attention_args";
     if (embedding_differs()) return "embedding";

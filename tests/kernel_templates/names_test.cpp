@@ -35,11 +35,11 @@ TEST_CASE("every family is one of an operator's") {
 }
 
 TEST_CASE("what is no operator is told beside what there is") {
-    CHECK(
-        no_operator("Atention")
-            .starts_with("no operator 'Atention' (did you mean 'Attention'?): this build has Attention "
-                         "(attention_decode, "
-                         "attention_prefill), Embedding, ExpertLinear, ExpertRouting, FusedFfn (linear), "));
+    CHECK(no_operator("Atention")
+              .starts_with("no operator 'Atention' (did you mean 'Attention'?): this build has Attention "
+                           "(attention_decode, "
+                           "attention_prefill), AttentionAppend, Embedding, ExpertLinear, ExpertRouting, "
+                           "FusedFfn (linear), "));
 }
 
 TEST_CASE("element types are taken as PyTorch and Hone write them") {

@@ -149,11 +149,18 @@ class Examples(unittest.TestCase):
     def test_rms_norm_backward(self) -> None:
         self.assert_runs("rms_norm_backward", "rmsnorm_backward dtype=bf16", (300, 4096), (4096,))
 
-    def test_rope_kv_append(self) -> None:
+    def give_rope_table(self) -> None:
         def rope_table(rotary_dim: int, positions: int, base: float, device: str) -> Any:
             return [self.made((positions, rotary_dim // 2), self.torch.float32) for _ in range(2)]
 
         self.give_hone("nn", mock.Mock(rope_table=rope_table))
+
+    def test_attention_append(self) -> None:
+        self.give_rope_table()
+        self.assert_runs("attention_append", "attention_append dtype=bf16", (16, 32, 128))
+
+    def test_rope_kv_append(self) -> None:
+        self.give_rope_table()
         cache = (16, 512, 8, 128)
         self.assert_runs("rope_kv_append", "rope_kv_append dtype=bf16", (16, 1, 32, 128), cache, cache)
 

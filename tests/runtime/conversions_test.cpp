@@ -26,6 +26,41 @@ bool refuses(Struct given, std::int32_t Struct::*member) {
     return false;
 }
 
+TEST_CASE("hone_attention_append: every member arrives, and numbers that are none are refused") {
+    hone_attention_append c = HONE_ATTENTION_APPEND_INIT;
+    c.heads = 2;
+    c.kv_heads = 3;
+    c.head_dim = 4;
+    c.rotary_dim = 5;
+    c.max_batch = 6;
+    c.max_kv_len = 7;
+    c.dtype = HONE_FP16;
+    c.style = HONE_ROPE_INTERLEAVED;
+    c.norm = 1;
+    c.softcap = 1;
+    c.window = 8;
+    c.page_size = 9;
+    const AttentionAppend description = from_c(c);
+    CHECK(description.heads == 2);
+    CHECK(description.kv_heads == 3);
+    CHECK(description.head_dim == 4);
+    CHECK(description.rotary_dim == 5);
+    CHECK(description.max_batch == 6);
+    CHECK(description.max_kv_len == 7);
+    CHECK(description.dtype == Dtype::fp16);
+    CHECK(description.style == RopeStyle::interleaved);
+    CHECK(description.norm == true);
+    CHECK(description.softcap == true);
+    CHECK(description.window == 8);
+    CHECK(description.page_size == 9);
+    CHECK(refuses(c, &hone_attention_append::dtype));
+    CHECK(refuses(c, &hone_attention_append::style));
+    CHECK(refuses(c, &hone_attention_append::norm));
+    CHECK(refuses(c, &hone_attention_append::softcap));
+    c.reserved = 1;
+    CHECK_THROWS_AS(static_cast<void>(from_c(c)), Error);
+}
+
 TEST_CASE("hone_attention: every member arrives, and numbers that are none are refused") {
     hone_attention c = HONE_ATTENTION_INIT;
     c.heads = 2;
@@ -484,6 +519,71 @@ TEST_CASE("hone_sample: every member arrives, and numbers that are none are refu
     CHECK(refuses(c, &hone_sample::dtype));
     CHECK(refuses(c, &hone_sample::filters));
     CHECK(refuses(c, &hone_sample::log_probability));
+}
+
+TEST_CASE("hone_attention_append_args: every member arrives") {
+    hone_attention_append_args c = HONE_ATTENTION_APPEND_ARGS_INIT;
+    c.q = at(2);
+    c.k = at(3);
+    c.v = at(4);
+    c.out = at(5);
+    c.k_cache = at(6);
+    c.v_cache = at(7);
+    c.cos = at<float>(8);
+    c.sin = at<float>(9);
+    c.kv_lengths = at<int32_t>(10);
+    c.page_table = at<int32_t>(11);
+    c.q_weight = at(12);
+    c.k_weight = at(13);
+    c.workspace = at(14);
+    c.q_token_stride = 15;
+    c.q_head_stride = 16;
+    c.k_token_stride = 17;
+    c.k_head_stride = 18;
+    c.v_token_stride = 19;
+    c.v_head_stride = 20;
+    c.out_token_stride = 21;
+    c.out_head_stride = 22;
+    c.cache_batch_stride = 23;
+    c.cache_token_stride = 24;
+    c.cache_head_stride = 25;
+    c.page_table_stride = 26;
+    c.pool_pages = 27;
+    c.table_rows = 28;
+    c.scale = 29.5F;
+    c.softcap = 30.5F;
+    c.epsilon = 31.5F;
+    const AttentionAppendArgs args = from_c(c);
+    CHECK(args.q == at(2));
+    CHECK(args.k == at(3));
+    CHECK(args.v == at(4));
+    CHECK(args.out == at(5));
+    CHECK(args.k_cache == at(6));
+    CHECK(args.v_cache == at(7));
+    CHECK(args.cos == at<float>(8));
+    CHECK(args.sin == at<float>(9));
+    CHECK(args.kv_lengths == at<int32_t>(10));
+    CHECK(args.page_table == at<int32_t>(11));
+    CHECK(args.q_weight == at(12));
+    CHECK(args.k_weight == at(13));
+    CHECK(args.workspace == at(14));
+    CHECK(args.q_strides.token == 15);
+    CHECK(args.q_strides.head == 16);
+    CHECK(args.k_strides.token == 17);
+    CHECK(args.k_strides.head == 18);
+    CHECK(args.v_strides.token == 19);
+    CHECK(args.v_strides.head == 20);
+    CHECK(args.out_strides.token == 21);
+    CHECK(args.out_strides.head == 22);
+    CHECK(args.cache_strides.batch == 23);
+    CHECK(args.cache_strides.token == 24);
+    CHECK(args.cache_strides.head == 25);
+    CHECK(args.page_table_stride == 26);
+    CHECK(args.pool_pages == 27);
+    CHECK(args.table_rows == 28);
+    CHECK(args.scale == 29.5F);
+    CHECK(args.softcap == 30.5F);
+    CHECK(args.epsilon == 31.5F);
 }
 
 TEST_CASE("hone_attention_args: every member arrives") {

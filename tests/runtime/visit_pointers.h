@@ -7,6 +7,23 @@
 namespace hone::test {
 
 template <class Visit>
+void visit_pointers(AttentionAppendArgs& args, const Visit& visit) {
+    visit("q", args.q);
+    visit("k", args.k);
+    visit("v", args.v);
+    visit("out", args.out);
+    visit("k_cache", args.k_cache);
+    visit("v_cache", args.v_cache);
+    visit("cos", args.cos);
+    visit("sin", args.sin);
+    visit("kv_lengths", args.kv_lengths);
+    visit("page_table", args.page_table);
+    visit("q_weight", args.q_weight);
+    visit("k_weight", args.k_weight);
+    visit("workspace", args.workspace);
+}
+
+template <class Visit>
 void visit_pointers(AttentionArgs& args, const Visit& visit) {
     visit("q", args.q);
     visit("k", args.k);

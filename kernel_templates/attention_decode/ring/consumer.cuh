@@ -16,7 +16,8 @@ struct Query {
     uint32 words[row_blocks][column_blocks][2];
     float factor;  ///< of scores (convert_queries)
 
-    __device__ void load(const Tensors& tensors, const Fragment& fragment) {
+    template <class Newest>
+    __device__ void load(const Tensors& tensors, const Fragment& fragment, const Newest& newest) {
         const int t = threadIdx.x % 4;
 #pragma unroll
         for (int n = 0; n < row_blocks; ++n) {
@@ -28,6 +29,7 @@ struct Query {
                 words[n][i / 2][i % 2] = exists ? load_word<LoadHint::normal, 4>(row + column) : 0;
             }
         }
+        newest.turn(words);
         factor = convert_queries(words);
     }
 };
@@ -89,7 +91,7 @@ __device__ inline uint32 visible_bits(int token, const Visible& visible) {
 __device__ inline void add(Sums<column_blocks>& sums, uint32 operand, const Weights<token_blocks>& weights,
                            int token, const Visible& visible) {
     const int lane = threadIdx.x % 32;
-    const bool partly = copy_engine && (token < visible.first || token + unit > visible.last);
+    const bool partly = (copy_engine || appends) && (token < visible.first || token + unit > visible.last);
     constexpr int steps = fp8_cache ? 2 : 1;
 #pragma unroll
     for (int b = 0; b < token_blocks; ++b) {
@@ -137,13 +139,35 @@ __device__ inline void leave(Shared& shared, const Sums<column_blocks>& sums, co
     });
 }
 
+/// Keys and values of all tokens are in the cache.
+struct Stored {
+    static constexpr bool arrives = false;
+
+    __device__ explicit Stored(const Tensors&) {}
+    __device__ void look_up(const Fragment&) {}
+    __device__ void ask(const Fragment&) {}
+    __device__ void arrive(const Fragment&) {}
+    __device__ void turn(uint32 (&)[row_blocks][column_blocks][2]) const {}
+    __device__ void put_key(unsigned char*, int) const {}
+    __device__ void put_value(unsigned char*, int) const {}
+};
+
+template <class Newest>
 __device__ inline void compute(const Tensors& tensors, Memory& memory) {
     const int warp = threadIdx.x / 32;
     Schedule schedule(tensors);
     if (join_way == Join::last_block && threadIdx.x == 0) memory.join.ended = schedule.ended();
     Fragment fragment = schedule.next();
+    Newest newest(tensors);
+    newest.look_up(fragment);
+    if constexpr (Newest::arrives) {
+        wait_for_predecessor();
+        release_successor();
+    }
     Query query;
-    query.load(tensors, fragment);
+    newest.ask(fragment);
+    query.load(tensors, fragment, newest);
+    newest.arrive(fragment);
     store_empty(tensors);
     Softmax softmax(tensors);
     Sums<column_blocks> sums;
@@ -160,9 +184,11 @@ __device__ inline void compute(const Tensors& tensors, Memory& memory) {
             Scores<token_blocks> scores{};
             Weights<token_blocks> weights;
             barrier_wait(shared_address(&memory.full[0][stage.index]), stage.parity);
+            newest.put_key(memory.ring[stage.index][0], token);
             score(scores, shared_address(memory.ring[stage.index][0]), query);
             if (softmax.step(scores, weights, token, fragment.length)) sums.shrink(softmax);
             barrier_wait(shared_address(&memory.full[1][stage.index]), stage.parity);
+            newest.put_value(memory.ring[stage.index][1], token);
             add(sums, shared_address(memory.ring[stage.index][1]), weights, token, visible);
             __syncwarp();
             if (threadIdx.x % 32 == 0) barrier_arrive(shared_address(&memory.empty[stage.index]));
@@ -171,8 +197,15 @@ __device__ inline void compute(const Tensors& tensors, Memory& memory) {
         softmax.finish();
         const Fragment done = fragment;
         fragment = schedule.next();
-        query.load(tensors, fragment);
+        if constexpr (!Newest::arrives) query.load(tensors, fragment, newest);
         leave(memory.join, sums, softmax);
+        // Behind the sums, whose registers it takes; a cluster has but one fragment.
+        if constexpr (Newest::arrives && cluster == 1) {
+            newest.look_up(fragment);
+            newest.ask(fragment);
+            query.load(tensors, fragment, newest);
+            newest.arrive(fragment);
+        }
         if constexpr (cluster > 1) {
             cluster_wait();  // all inboxes are open
             join_cluster(tensors, memory.join, done);

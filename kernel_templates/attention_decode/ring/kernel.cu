@@ -16,43 +16,13 @@
 //
 // Tokens that nobody may see: the copy engine brings what is there, scores are masked and V's words zeroed;
 // pages without a visible token are not touched. cp.async moves to the nearest visible token instead.
-#include "attention_decode/combine.cuh"
-#include "attention_decode/ring/consumer.cuh"
-#include "attention_decode/ring/producer.cuh"
-
-namespace hone::attention_decode::ring {
-
-__device__ inline void run(const Tensors& tensors, Memory& memory, const TensorMap& k_map,
-                           const TensorMap& v_map) {
-    if (threadIdx.x == 0) {
-        for (int stage = 0; stage < stages; ++stage) {
-            barrier_init(shared_address(&memory.full[0][stage]), copy_engine ? 1 : 32);
-            barrier_init(shared_address(&memory.full[1][stage]), copy_engine ? 1 : 32);
-            barrier_init(shared_address(&memory.empty[stage]), 1);
-        }
-        fence_barrier_init();
-        if constexpr (cluster > 1) open_inbox(memory.join);
-    }
-    __syncthreads();
-    if constexpr (cluster > 1) cluster_arrive();
-    wait_for_predecessor();
-    fence_async_proxy_global();
-    release_successor();
-    if (threadIdx.x < compute_threads) {
-        compute(tensors, memory);
-    } else {
-        produce(tensors, memory, k_map, v_map);
-        if constexpr (cluster > 1) cluster_wait();
-    }
-}
-
-}  // namespace hone::attention_decode::ring
+#include "attention_decode/ring/run.cuh"
 
 extern "C" __global__ void __launch_bounds__(hone::attention_decode::ring::threads, Tuned::blocks_per_sm)
     attention_decode_ring(HONE_PARAMETERS(attention_decode_ring)) {
     const hone::attention_decode::Tensors tensors{HONE_ARGUMENTS(attention_decode_ring)};
     extern __shared__ unsigned char memory[];
     const unsigned int skew = -hone::shared_address(memory) & 1023u;
-    hone::attention_decode::ring::run(
+    hone::attention_decode::ring::run<hone::attention_decode::ring::Stored>(
         tensors, *reinterpret_cast<hone::attention_decode::ring::Memory*>(memory + skew), k_map, v_map);
 }

@@ -3,28 +3,13 @@
 #include <vector>
 
 #include "kernel_templates/attention_decode/rank.h"
-#include "kernel_templates/attention_decode/ring/plan.h"
+#include "kernel_templates/attention_decode/ring/tunables.h"
 #include "kernel_templates/attention_decode/rules.h"
 #include "kernel_templates/attention_decode/variants.h"
 #include "kernel_templates/kit/fallbacks.h"
 
 namespace hone::attention_decode {
 namespace {
-
-constexpr auto tunables = tunables_of({
-    tunable<&RingConfig::rows>("rows of a block: query tokens times heads that share a key-value head",
-                               {8, 16}),
-    tunable<&RingConfig::warps>("that compute", {4, 6, 8}),
-    tunable<&RingConfig::unit>("tokens of a stage", {16, 32, 64}),
-    tunable<&RingConfig::stages>("in shared memory", {4, 6, 8, 12, 16}),
-    tunable<&RingConfig::producers>("warps that copy with cp.async; 0: the copy engine", {0, 4}),
-    tunable<&RingConfig::cluster>("blocks that share a list of rows; 1: lists are cut anywhere",
-                                  {1, 2, 4, 8, 16}),
-    tunable<&RingConfig::join>("of lists that were cut: 0 a second launch, 1 the last block", {0, 1}),
-    tunable<&RingConfig::side_by_side>(
-        "1: blocks beside each other read neighbouring heads of the same tokens", {0, 1}),
-    tunable<&RingConfig::blocks_per_sm>("resident blocks a multiprocessor", {1, 2}),
-});
 
 /// Registers of a compute warp's thread: sums, the query, and what a step of a unit needs besides.
 std::int64_t held_registers(const DecodeProblem& p, const RingConfig& c) {
@@ -116,7 +101,7 @@ std::optional<RingConfig> fallback(const Problem& problem, const DeviceTraits& t
          {.stages = 12, .blocks_per_sm = 2},
          {.stages = 8},
          {.stages = 4}},
-        tunables,
+        ring_tunables,
         {&RingConfig::rows, &RingConfig::producers, &RingConfig::cluster, &RingConfig::side_by_side});
     std::erase_if(configs, [](const RingConfig& c) { return c.cluster == 16; });
     return best_of<RingConfig>(problem, ring, configs, traits);
@@ -130,7 +115,7 @@ const Variant ring{.name = "ring",
                        "cp.async; products on tensor cores",
                    .source = "attention_decode/ring/kernel.cu",
                    .min_arch = {9, 0, false},
-                   .tunables = tunables,
+                   .tunables = ring_tunables,
                    .constraints = constraints,
                    .kernels = ring_kernels,
                    .plan = typed<ring_plan>,

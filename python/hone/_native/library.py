@@ -163,6 +163,7 @@ def _declare(loaded: ctypes.CDLL) -> None:
     _function(loaded, "hone_quantize_weights_on_device", c_void_p, *weights, c_void_p)
     _function(loaded, "hone_quantize_weights_workspace", c_void_p, weights[0], c_int64, POINTER(c_size_t))
     _function(loaded, "hone_attention_workspace", c_void_p, *[c_int64] * 3, POINTER(c_size_t))
+    _function(loaded, "hone_attention_append_workspace", c_void_p, *[c_int64] * 2, POINTER(c_size_t))
 
 
 def _declare_runtime(loaded: ctypes.CDLL) -> None:

@@ -31,6 +31,32 @@ def members(kind: Any, names: str) -> List[Tuple[str, Any]]:
     return [(name, kind) for name in names.split()]
 
 
+class AttentionAppend(ctypes.Structure):
+    """hone_attention_append"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        *members(c_int64, "heads kv_heads head_dim rotary_dim max_batch max_kv_len window page_size"),
+        *members(c_int32, "style norm softcap"),
+        ("reserved", c_uint32),
+    ]
+
+
+class AttentionAppendArgs(ctypes.Structure):
+    """hone_attention_append_args"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        *members(c_float, "scale softcap epsilon"),
+        *members(c_void_p, "q k v out k_cache v_cache cos sin kv_lengths page_table q_weight k_weight"),
+        *members(c_void_p, "workspace"),
+        *members(c_int64, "q_token_stride q_head_stride k_token_stride k_head_stride v_token_stride"),
+        *members(c_int64, "v_head_stride out_token_stride out_head_stride cache_batch_stride"),
+        *members(c_int64, "cache_token_stride cache_head_stride page_table_stride pool_pages table_rows"),
+    ]
+
+
 class Attention(ctypes.Structure):
     """hone_attention"""
 
@@ -383,6 +409,7 @@ def packing(kind: Type[ctypes.Structure]) -> struct.Struct:
 
 # What hone_<name>_prepare() and hone_<name>_explain() take, and how many sizes a call has.
 OPERATORS = {
+    "attention_append": (AttentionAppend, 2),
     "attention": (Attention, 3),
     "embedding": (Embedding, 1),
     "expert_linear": (ExpertLinear, 1),
@@ -400,6 +427,7 @@ OPERATORS = {
 }
 # How many sizes hone_<name>_run() takes.
 CALLS = {
+    "attention_append": 2,
     "attention": 3,
     "embedding": 1,
     "expert_linear": 1,

@@ -34,6 +34,87 @@ __all__ = [
 ]
 
 
+class AttentionAppendGiven(NamedTuple):
+    """What a call is given, but for its stream."""
+
+    q: Any
+    k: Any
+    v: Any
+    k_cache: Any
+    v_cache: Any
+    kv_lengths: Any
+    kv_len: Any
+    page_table: Any
+    cos: Any
+    sin: Any
+    q_weight: Any
+    k_weight: Any
+    scale: Any
+    softcap: Any
+    epsilon: Any
+    out: Any
+    workspace: Any
+
+
+class AttentionAppendCall(HeadsOperator):
+    """Runs a prepared AttentionAppend."""
+
+    CALL = "attention_append"
+    ARGUMENTS = structs.AttentionAppendArgs
+
+    def run_pointers(
+        self, stream: int, batch: int, kv_len: int, q: int = 0, k: int = 0, v: int = 0, out: int = 0,
+        k_cache: int = 0, v_cache: int = 0, cos: int = 0, sin: int = 0, kv_lengths: int = 0,
+        page_table: int = 0, q_weight: int = 0, k_weight: int = 0, workspace: int = 0,
+        q_strides: Tuple[int, ...] = (0, 0), k_strides: Tuple[int, ...] = (0, 0),
+        v_strides: Tuple[int, ...] = (0, 0), out_strides: Tuple[int, ...] = (0, 0),
+        cache_strides: Tuple[int, ...] = (0, 0, 0), page_table_stride: int = 0, pool_pages: int = 0,
+        table_rows: int = 0, scale: float = 0.0, softcap: float = 0.0, epsilon: float = 1e-5,
+    ) -> None:
+        """Enqueues the operator for device pointers (0: none). Strides are in elements, 0 meaning no gaps.
+        Nothing is checked but what the library checks. Raises HoneError."""
+        packed = self._pack(
+            self._bytes, scale, softcap, epsilon, q, k, v, out, k_cache, v_cache, cos, sin, kv_lengths,
+            page_table, q_weight, k_weight, workspace, *q_strides, *k_strides, *v_strides, *out_strides,
+            *cache_strides, page_table_stride, pool_pages, table_rows,
+        )
+        status = self._run(self._pointer, c_void_p(stream), packed, c_int64(batch), c_int64(kv_len))
+        if status:
+            check(status)
+
+    def __call__(
+        self, q: Array, k: Array, v: Array, k_cache: Array, v_cache: Array, kv_lengths: Array, *,
+        kv_len: Optional[int] = None, page_table: Optional[Array] = None, cos: Optional[Array] = None,
+        sin: Optional[Array] = None, q_weight: Optional[Array] = None, k_weight: Optional[Array] = None,
+        scale: Optional[float] = None, softcap: Optional[float] = None, epsilon: float = 1e-5,
+        out: Optional[Array] = None, workspace: Optional[Array] = None, stream: Any = None,
+    ) -> Any:
+        """Returns out, and writes the new token's rows of k_cache and v_cache.
+
+        q and out are [batch, heads, head_dim], k and v [batch, kv_heads, head_dim]; heads are contiguous. The
+        caches are [batch, room, kv_heads, head_dim], or pages [pool_pages, page_size, kv_heads, head_dim]
+        with a page_table [batch, pages of a sequence]; both have the same strides. kv_lengths [batch]: keys
+        of each sequence, the new one included; kv_len the most of any, None: as many as there is room for.
+        cos and sin are fp32 [positions, rotary_dim / 2] without gaps; q_weight and k_weight [head_dim] are
+        the norms', epsilon is, too. scale: None is head_dim^-0.5. Lengths and tables are int32 on the device.
+        workspace is any memory of workspace_bytes(batch, kv_len), aligned to 256, that no other call uses
+        meanwhile. out and workspace are made by PyTorch where they are not given and q is its tensor. stream
+        is an int (CUstream) or an object of PyTorch, CuPy or Numba; None: the caller's.
+
+        Raises TypeError and ValueError naming the argument, and HoneError.
+        """
+        given = AttentionAppendGiven(
+            q, k, v, k_cache, v_cache, kv_lengths, kv_len, page_table, cos, sin, q_weight, k_weight, scale,
+            softcap, epsilon, out, workspace,
+        )
+        if type(q) is self._tensor:
+            try:
+                return self._call_plain(given, stream)
+            except NOT_PLAIN:
+                pass
+        return self._call_checked(given, stream)
+
+
 class AttentionGiven(NamedTuple):
     """What a call is given, but for its stream."""
 

@@ -140,6 +140,10 @@ class OfRopeKvAppend(OfAttention):
         self._set_default("rotary_dim", -1, self.head_dim)
 
 
+class OfAttentionAppend(OfRopeKvAppend):
+    """Base of AttentionAppend, the same."""
+
+
 class OfExpertRouting(Description):
     """Base of ExpertRouting."""
 

@@ -29,8 +29,9 @@ class HeadsOperator(Operator):
     def __init__(self, description: Any, runtime: Runtime) -> None:
         super().__init__(description, runtime)
         self._dtypes = (description.dtype,)
-        self._kv_dtypes = CODES.get(description.kv_dtype, self._dtypes)
-        self._quantized = description.kv_dtype != "same"
+        kv_dtype = getattr(description, "kv_dtype", "same")
+        self._kv_dtypes = CODES.get(kv_dtype, self._dtypes)
+        self._quantized = kv_dtype != "same"
         self._kv_row = (description.kv_heads, description.head_dim)
 
     def _scales(self) -> Tuple[Option, ...]:

@@ -8,6 +8,7 @@ from typing import Any, Dict, List, Sequence, Type
 from .. import descriptions
 from ..runtime import runtime_of
 from .attention import AttentionOperator
+from .attention_append import AttentionAppendOperator
 from .base import Operator
 from .calls import KINDS as GENERATED
 from .description import Description
@@ -17,6 +18,7 @@ from .rope_kv_append import RopeKvAppendOperator
 KINDS: Dict[Type[Description], Type[Operator]] = {
     **GENERATED,
     descriptions.Attention: AttentionOperator,
+    descriptions.AttentionAppend: AttentionAppendOperator,
     descriptions.RopeKvAppend: RopeKvAppendOperator,
 }
 

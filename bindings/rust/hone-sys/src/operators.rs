@@ -55,6 +55,77 @@ pub const HONE_ROPE_INTERLEAVED: i32 = 1;
 pub const HONE_INDEX_INT32: i32 = 0;
 pub const HONE_INDEX_INT64: i32 = 1;
 
+/// `hone_attention_append` of hone.h.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct hone_attention_append {
+    pub struct_size: u32,
+    pub dtype: i32,
+    pub heads: i64,
+    pub kv_heads: i64,
+    pub head_dim: i64,
+    pub rotary_dim: i64,
+    pub max_batch: i64,
+    pub max_kv_len: i64,
+    pub window: i64,
+    pub page_size: i64,
+    pub style: i32,
+    pub norm: i32,
+    pub softcap: i32,
+    pub reserved: u32,
+}
+
+impl Default for hone_attention_append {
+    /// What the library has for what is not set.
+    fn default() -> Self {
+        initialized(hone_attention_append_init)
+    }
+}
+
+/// `hone_attention_append_args` of hone.h.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct hone_attention_append_args {
+    pub struct_size: u32,
+    pub scale: f32,
+    pub softcap: f32,
+    pub epsilon: f32,
+    pub q: *const c_void,
+    pub k: *const c_void,
+    pub v: *const c_void,
+    pub out: *mut c_void,
+    pub k_cache: *mut c_void,
+    pub v_cache: *mut c_void,
+    pub cos: *const f32,
+    pub sin: *const f32,
+    pub kv_lengths: *const i32,
+    pub page_table: *const i32,
+    pub q_weight: *const c_void,
+    pub k_weight: *const c_void,
+    pub workspace: *mut c_void,
+    pub q_token_stride: i64,
+    pub q_head_stride: i64,
+    pub k_token_stride: i64,
+    pub k_head_stride: i64,
+    pub v_token_stride: i64,
+    pub v_head_stride: i64,
+    pub out_token_stride: i64,
+    pub out_head_stride: i64,
+    pub cache_batch_stride: i64,
+    pub cache_token_stride: i64,
+    pub cache_head_stride: i64,
+    pub page_table_stride: i64,
+    pub pool_pages: i64,
+    pub table_rows: i64,
+}
+
+impl Default for hone_attention_append_args {
+    /// What the library has for what is not set.
+    fn default() -> Self {
+        initialized(hone_attention_append_args_init)
+    }
+}
+
 /// `hone_attention` of hone.h.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -832,6 +903,14 @@ impl Default for hone_sample_args {
 }
 
 extern "C" {
+    pub fn hone_attention_append_init(
+        description: *mut hone_attention_append,
+        struct_size: usize,
+    ) -> hone_status;
+    pub fn hone_attention_append_args_init(
+        args: *mut hone_attention_append_args,
+        struct_size: usize,
+    ) -> hone_status;
     pub fn hone_attention_init(description: *mut hone_attention, struct_size: usize) -> hone_status;
     pub fn hone_attention_args_init(
         args: *mut hone_attention_args,
@@ -921,6 +1000,34 @@ extern "C" {
     ) -> hone_status;
     pub fn hone_sample_init(description: *mut hone_sample, struct_size: usize) -> hone_status;
     pub fn hone_sample_args_init(args: *mut hone_sample_args, struct_size: usize) -> hone_status;
+    pub fn hone_attention_append_prepare(
+        runtime: *mut hone_runtime,
+        description: *const hone_attention_append,
+        op: *mut *mut hone_operator,
+    ) -> hone_status;
+    pub fn hone_attention_append_explain(
+        runtime: *const hone_runtime,
+        description: *const hone_attention_append,
+        batch: i64,
+        kv_len: i64,
+        format: hone_text_format,
+        text: *mut c_char,
+        capacity: usize,
+        length: *mut usize,
+    ) -> hone_status;
+    pub fn hone_attention_append_run(
+        op: *const hone_operator,
+        stream: *mut c_void,
+        args: *const hone_attention_append_args,
+        batch: i64,
+        kv_len: i64,
+    ) -> hone_status;
+    pub fn hone_attention_append_workspace(
+        op: *const hone_operator,
+        batch: i64,
+        kv_len: i64,
+        bytes: *mut usize,
+    ) -> hone_status;
     pub fn hone_attention_prepare(
         runtime: *mut hone_runtime,
         description: *const hone_attention,

@@ -14,6 +14,65 @@ macro_rules! at {
 }
 
 #[test]
+fn attention_append() {
+    assert_eq!(size_of::<hone_attention_append>(), 88);
+    at!(hone_attention_append, struct_size, 0);
+    at!(hone_attention_append, dtype, 4);
+    at!(hone_attention_append, heads, 8);
+    at!(hone_attention_append, kv_heads, 16);
+    at!(hone_attention_append, head_dim, 24);
+    at!(hone_attention_append, rotary_dim, 32);
+    at!(hone_attention_append, max_batch, 40);
+    at!(hone_attention_append, max_kv_len, 48);
+    at!(hone_attention_append, window, 56);
+    at!(hone_attention_append, page_size, 64);
+    at!(hone_attention_append, style, 72);
+    at!(hone_attention_append, norm, 76);
+    at!(hone_attention_append, softcap, 80);
+    at!(hone_attention_append, reserved, 84);
+    let made = hone_attention_append::default();
+    assert_eq!(made.struct_size as usize, size_of::<hone_attention_append>());
+}
+
+#[test]
+fn attention_append_args() {
+    assert_eq!(size_of::<hone_attention_append_args>(), 232);
+    at!(hone_attention_append_args, struct_size, 0);
+    at!(hone_attention_append_args, scale, 4);
+    at!(hone_attention_append_args, softcap, 8);
+    at!(hone_attention_append_args, epsilon, 12);
+    at!(hone_attention_append_args, q, 16);
+    at!(hone_attention_append_args, k, 24);
+    at!(hone_attention_append_args, v, 32);
+    at!(hone_attention_append_args, out, 40);
+    at!(hone_attention_append_args, k_cache, 48);
+    at!(hone_attention_append_args, v_cache, 56);
+    at!(hone_attention_append_args, cos, 64);
+    at!(hone_attention_append_args, sin, 72);
+    at!(hone_attention_append_args, kv_lengths, 80);
+    at!(hone_attention_append_args, page_table, 88);
+    at!(hone_attention_append_args, q_weight, 96);
+    at!(hone_attention_append_args, k_weight, 104);
+    at!(hone_attention_append_args, workspace, 112);
+    at!(hone_attention_append_args, q_token_stride, 120);
+    at!(hone_attention_append_args, q_head_stride, 128);
+    at!(hone_attention_append_args, k_token_stride, 136);
+    at!(hone_attention_append_args, k_head_stride, 144);
+    at!(hone_attention_append_args, v_token_stride, 152);
+    at!(hone_attention_append_args, v_head_stride, 160);
+    at!(hone_attention_append_args, out_token_stride, 168);
+    at!(hone_attention_append_args, out_head_stride, 176);
+    at!(hone_attention_append_args, cache_batch_stride, 184);
+    at!(hone_attention_append_args, cache_token_stride, 192);
+    at!(hone_attention_append_args, cache_head_stride, 200);
+    at!(hone_attention_append_args, page_table_stride, 208);
+    at!(hone_attention_append_args, pool_pages, 216);
+    at!(hone_attention_append_args, table_rows, 224);
+    let made = hone_attention_append_args::default();
+    assert_eq!(made.struct_size as usize, size_of::<hone_attention_append_args>());
+}
+
+#[test]
 fn attention() {
     assert_eq!(size_of::<hone_attention>(), 112);
     at!(hone_attention, struct_size, 0);

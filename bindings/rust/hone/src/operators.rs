@@ -149,6 +149,153 @@ impl IndexType {
     }
 }
 
+/// A decoding step's attention of one new token a sequence, with what goes before it, in one
+/// launch: what RopeKvAppend does with q, k and v, and Attention of the rotated query over the
+/// cache, the new key and value included. Queries and keys are rounded to dtype between rotation
+/// and product, as there. q, k and v may be parts of one row, as a projection of all three leaves
+/// them; q is not written.
+///
+/// What is not q, k or v may be read before the kernels enqueued ahead of this one have ended:
+/// older rows of the cache, lengths, pages, tables and weights must not be written by those, but by
+/// work that ended before them, such as the launch of another graph.
+///
+/// Fast is the kernel of sm_90 for 16-bit elements, heads of multiples of 8 elements and rotations
+/// of multiples of 16. The other one is right everywhere, and slower than the two operators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AttentionAppend {
+    /// heads of q and out
+    pub heads: i64,
+    /// heads of k and v, a divisor of `heads`; 0: as many
+    pub kv_heads: i64,
+    /// 1 to 256
+    pub head_dim: i64,
+    /// leading elements of a head that turn, even; 0: none; -1: all
+    pub rotary_dim: i64,
+    /// most sequences of one call
+    pub max_batch: i64,
+    /// most keys of a sequence: its capacity in the cache
+    pub max_kv_len: i64,
+    /// element type of q, k, v, the cache, the norms' weights and out
+    pub dtype: Dtype,
+    pub style: RopeStyle,
+    /// each head of q and k is normalized first: x * rsqrt(mean(x^2) + epsilon) * weight
+    pub norm: bool,
+    /// scores s become softcap * tanh(s / softcap), after scale
+    pub softcap: bool,
+    /// most keys that a query sees, its own included; 0: all
+    pub window: i64,
+    /// tokens of a page of the cache; 0: not paged
+    pub page_size: i64,
+}
+
+impl Default for AttentionAppend {
+    fn default() -> Self {
+        let made = sys::hone_attention_append::default();
+        AttentionAppend {
+            heads: made.heads,
+            kv_heads: made.kv_heads,
+            head_dim: made.head_dim,
+            rotary_dim: made.rotary_dim,
+            max_batch: made.max_batch,
+            max_kv_len: made.max_kv_len,
+            dtype: Dtype::from_c(made.dtype),
+            style: RopeStyle::from_c(made.style),
+            norm: made.norm != 0,
+            softcap: made.softcap != 0,
+            window: made.window,
+            page_size: made.page_size,
+        }
+    }
+}
+
+impl AttentionAppend {
+    pub(crate) fn to_c(self) -> sys::hone_attention_append {
+        sys::hone_attention_append {
+            heads: self.heads,
+            kv_heads: self.kv_heads,
+            head_dim: self.head_dim,
+            rotary_dim: self.rotary_dim,
+            max_batch: self.max_batch,
+            max_kv_len: self.max_kv_len,
+            dtype: self.dtype as i32,
+            style: self.style as i32,
+            norm: self.norm as i32,
+            softcap: self.softcap as i32,
+            window: self.window,
+            page_size: self.page_size,
+            ..sys::hone_attention_append::default()
+        }
+    }
+
+    /// Loads, or compiles, every kernel that a call up to the maxima can reach.
+    pub fn prepare(&self, runtime: &Runtime) -> Result<PreparedAttentionAppend> {
+        let description = self.to_c();
+        Ok(PreparedAttentionAppend(runtime.prepare(|runtime, op| unsafe {
+            sys::hone_attention_append_prepare(runtime, &description, op)
+        })?))
+    }
+
+    /// Which kernel a call of these sizes takes, and why; loads nothing.
+    pub fn explain(
+        &self,
+        runtime: &Runtime,
+        batch: i64,
+        kv_len: i64,
+        format: TextFormat,
+    ) -> Result<String> {
+        let description = self.to_c();
+        runtime.explain(|runtime, text, capacity, length| unsafe {
+            sys::hone_attention_append_explain(
+                runtime,
+                &description,
+                batch,
+                kv_len,
+                format as i32,
+                text,
+                capacity,
+                length,
+            )
+        })
+    }
+}
+
+/// Device pointers, strides and numbers of one call. Strides are in elements, 0 meaning no gaps, as
+/// in AttentionArgs; 16 bytes always suffice as alignment. `out` overlaps nothing else.
+pub type AttentionAppendArgs = sys::hone_attention_append_args;
+
+/// A prepared operator whose calls take [`AttentionAppendArgs`].
+#[derive(Debug)]
+pub struct PreparedAttentionAppend(Prepared);
+
+impl PreparedAttentionAppend {
+    /// Enqueues a call. kv_len is the most that any sequence has, from 1; with batch 0 nothing is
+    /// done.
+    ///
+    /// # Safety
+    /// Pointers are to memory of the device that is as large as the description and the sizes say,
+    /// and stays until the stream has run the call; the stream is of the runtime's device.
+    pub unsafe fn run(
+        &self,
+        stream: Stream,
+        args: &AttentionAppendArgs,
+        batch: i64,
+        kv_len: i64,
+    ) -> Result<()> {
+        check(sys::hone_attention_append_run(self.0.op(), stream.0, args, batch, kv_len))
+    }
+
+    /// Bytes of device memory, aligned to 256, that a call of up to these sizes needs as its
+    /// workspace.
+    pub fn workspace_bytes(&self, batch: i64, kv_len: i64) -> Result<usize> {
+        self.0.workspace(|op, bytes| unsafe { sys::hone_attention_append_workspace(op, batch, kv_len, bytes) })
+    }
+
+    /// What was prepared, bucket by bucket.
+    pub fn report(&self, format: TextFormat) -> Result<String> {
+        self.0.report(format)
+    }
+}
+
 /// out = softmax(scale * q k^T + mask) v for each sequence and head, accumulated in fp32. `heads /
 /// kv_heads` neighbouring heads of q share one of k and v. Causal is aligned at the end: of a
 /// sequence with q_len queries and kv_len keys, query i sees key j <= i + kv_len - q_len. A query

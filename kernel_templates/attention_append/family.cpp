@@ -1,0 +1,101 @@
+#include <string>
+
+#include "kernel_templates/attention_append/attention_append.h"
+#include "kernel_templates/attention_decode/ring/plan.h"
+#include "kernel_templates/attention_decode/variants.h"
+#include "kernel_templates/kit/work.h"
+
+namespace hone {
+
+extern const Family attention_decode_family;
+
+namespace attention_append {
+
+using attention_decode::DecodeProblem;
+
+DecodeProblem left_of(const AppendProblem& p) {
+    DecodeProblem left;
+    left.dtype = p.dtype;
+    left.causal = p.window > 0;
+    left.window = p.window;
+    left.softcap = p.softcap;
+    left.lengths = attention_decode::Lengths::yes;
+    left.page_size = p.page_size;
+    left.heads = p.heads;
+    left.kv_heads = p.kv_heads;
+    left.head_dim = p.head_dim;
+    left.batch = p.batch;
+    left.kv_len = p.kv_len;
+    left.q_len = 1;
+    return left;
+}
+
+Problem decode_problem(const Problem& append) {
+    const DecodeProblem p = left_of(AppendProblem(append));
+    // In the order of the family's fields.
+    return {.family = &attention_decode_family,
+            .values = {static_cast<std::int64_t>(p.dtype), static_cast<std::int64_t>(p.kv_dtype), p.causal,
+                       p.window, p.softcap, p.lse, p.sinks, static_cast<std::int64_t>(p.lengths), p.page_size,
+                       p.heads, p.kv_heads, p.head_dim, p.q_tokens, p.batch, p.kv_len, p.q_len}};
+}
+
+namespace {
+
+const Variant* const variants[] = {&ring, &plain};
+
+std::string validate(const Problem& problem) {
+    const AppendProblem p(problem);
+    if (p.rotary_dim % 2 != 0)
+        return "rotary_dim is " + std::to_string(p.rotary_dim) + "; allowed: even numbers";
+    if (p.rotary_dim > p.head_dim)
+        return "rotary_dim is " + std::to_string(p.rotary_dim) + "; allowed: at most head_dim, " +
+               std::to_string(p.head_dim);
+    return attention_decode_family.validate(decode_problem(problem));
+}
+
+Tolerance tolerance(const Problem& problem, int) {
+    return attention_decode_family.tolerance(decode_problem(problem), attention_decode::out);
+}
+
+Work work(const Problem& problem) {
+    const AppendProblem p(problem);
+    Work work = attention_decode_family.work(decode_problem(problem));
+    work.bytes += 4.0 * static_cast<double>(p.batch * p.kv_heads * p.head_dim * size_bytes(p.dtype));
+    return work;
+}
+
+std::optional<Problem> kin(const Problem& problem) { return decode_problem(problem); }
+/// The ring's, in clusters with the copy engine for the warps that copy: a block of fewer threads finds room
+/// beside those of the projection, and begins to read the cache while they end.
+Candidate from_kin(const Problem&, const Candidate& candidate) {
+    if (candidate.variant != &attention_decode::ring) return candidate;
+    auto c = values_of<attention_decode::RingConfig>(candidate.config);
+    if (c.cluster > 1) c.producers = 0;
+    return {&ring, config_of(c)};
+}
+
+constexpr Kernel reference_kernels[] = {{"attention_append_reference", call_args}};
+
+Plan reference_plan(const Problem& problem) {
+    const AppendProblem p(problem);
+    return plan_of(launch(reference_kernels[0], grid_of(p.batch * p.heads), 256));
+}
+
+}  // namespace
+}  // namespace attention_append
+
+extern const Family attention_append_family;
+const Family attention_append_family = attention_append::declared({
+    .device_namespace = "attention_decode",
+    .variants = attention_append::variants,
+    .validate = attention_append::validate,
+    .tolerance = attention_append::tolerance,
+    .work = attention_append::work,
+    .kin = attention_append::kin,
+    .from_kin = attention_append::from_kin,
+    .reference_source = "attention_append/reference.cu",
+    .reference_kernels = attention_append::reference_kernels,
+    .reference_plan = attention_append::reference_plan,
+});
+
+}  // namespace hone

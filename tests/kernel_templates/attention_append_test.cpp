@@ -1,0 +1,83 @@
+#include "kernel_templates/attention_append/attention_append.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "kernel_templates/catalog.h"
+#include "kernel_templates/space.h"
+#include "tests/kernel_templates/drawn_cases.h"
+
+using namespace hone;
+
+namespace {
+
+Problem problem_of(const std::string& text) { return *parse_problem("attention_append " + text); }
+std::string refused(const std::string& text) {
+    std::string error;
+    return parse_problem("attention_append " + text, &error) ? "" : error;
+}
+
+const std::string llama = "page_size=16 heads=32 kv_heads=8 head_dim=128 rotary_dim=128 batch=8 kv_len=1024";
+
+}  // namespace
+
+TEST_CASE("the fields of attention_append stand in their order, with their defaults") {
+    CHECK(to_string(problem_of("heads=4 kv_heads=2 head_dim=64 rotary_dim=64 batch=1 kv_len=9 dtype=bf16 "
+                               "norm=no")) ==
+          "attention_append dtype=bf16 style=half norm=no window=0 softcap=no page_size=0 heads=4 kv_heads=2 "
+          "head_dim=64 rotary_dim=64 batch=1 kv_len=9");
+}
+
+TEST_CASE("attention_append refuses what it cannot mean, in words") {
+    const std::string rest = " dtype=bf16 norm=no softcap=no batch=1 kv_len=9";
+    CHECK(refused("heads=4 kv_heads=2 head_dim=64 rotary_dim=63" + rest).find("rotary_dim is 63") !=
+          std::string::npos);
+    CHECK(refused("heads=4 kv_heads=2 head_dim=64 rotary_dim=66" + rest).find("at most head_dim, 64") !=
+          std::string::npos);
+    CHECK(refused("heads=4 kv_heads=3 head_dim=64 rotary_dim=64" + rest).find("kv_heads=3") !=
+          std::string::npos);
+}
+
+TEST_CASE("what attention_append leaves to attention_decode is a problem of that family") {
+    CHECK(to_string(attention_append::decode_problem(
+              problem_of("dtype=fp16 norm=yes softcap=yes window=40 " + llama))) ==
+          "attention_decode dtype=fp16 kv_dtype=same causal=yes window=40 softcap=yes lse=no lengths=yes "
+          "page_size=16 heads=32 kv_heads=8 head_dim=128 q_tokens=1 batch=8 kv_len=1024 q_len=1");
+    CHECK(to_string(attention_append::decode_problem(problem_of("dtype=bf16 norm=no softcap=no " + llama)))
+              .starts_with("attention_decode dtype=bf16 kv_dtype=same causal=no window=0 softcap=no"));
+}
+
+TEST_CASE("attention_append's ring has the space of attention_decode's where rotations fit its lanes") {
+    const DeviceTraits& h100 = *representative_device({9, 0, true});
+    const Family& decode = *find_family("attention_decode");
+    const Problem problem = problem_of("dtype=bf16 norm=no softcap=no " + llama);
+    const auto count = [&](const Problem& of, const Family& family) {
+        return enumerate(of, *find_variant(family, "ring"), h100).size();
+    };
+    CHECK(count(problem, *problem.family) == count(attention_append::decode_problem(problem), decode));
+    CHECK(count(problem, *problem.family) > 0);
+    CHECK(count(problem_of("dtype=bf16 norm=no softcap=no heads=32 kv_heads=32 head_dim=80 rotary_dim=20 "
+                           "batch=1 kv_len=1024"),
+                *problem.family) == 0);
+}
+
+TEST_CASE("winners of attention_decode's ring serve attention_append's, those of others do not") {
+    const Problem problem = problem_of("dtype=bf16 norm=no softcap=no " + llama);
+    const DeviceTraits& h100 = *representative_device({9, 0, true});
+    const Problem kin = problem.family->kin(problem).value();
+    const auto ours = [&](const std::string& config) {
+        const Candidate theirs = parse_candidate(*kin.family, "ring rows=8 warps=4 " + config).value();
+        REQUIRE(allowed(kin, theirs, h100));
+        const Candidate taken = problem.family->from_kin(problem, theirs);
+        CHECK(allowed(problem, taken, h100));
+        return to_string(taken);
+    };
+    const std::string clusters = " cluster=2 join=0 side_by_side=0 blocks_per_sm=1";
+    CHECK(ours("unit=32 stages=4 producers=4" + clusters) ==
+          "ring rows=8 warps=4 unit=32 stages=4 producers=0" + clusters);
+    const std::string cut = "unit=16 stages=12 producers=4 cluster=1 join=1 side_by_side=1 blocks_per_sm=1";
+    CHECK(ours(cut) == "ring rows=8 warps=4 " + cut);
+    const Candidate other{find_variant(*kin.family, "registers"), {}};
+    CHECK(problem.family->from_kin(problem, other) == other);  // which is none of the family's
+}
