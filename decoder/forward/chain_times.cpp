@@ -99,7 +99,7 @@ ChainTimes Forward::chain_times(std::int64_t sequences, std::int64_t kv_len, int
     graphs.push_back(runtime::instantiate(driver, capture_step(step)));
     for (std::size_t i = 0; i < part_names.size(); ++i) {
         const auto part = static_cast<Part>(i);
-        if (!has(part)) continue;
+        if (!has(part, step)) continue;
         step.without = part;
         graphs.push_back(runtime::instantiate(driver, capture_step(step)));
         found.parts.push_back({.part = part, .bytes = bytes_of(part, room, kv_len)});

@@ -62,6 +62,9 @@ std::int64_t Forward::workspace_bytes(const Operators& operators) const {
                   operators.head.workspace_bytes(sequences)});
     for (const AttentionKernel& kernel : operators.one_query)
         workspace = std::max(workspace, kernel.workspace_bytes({sequences, 1, capacity_.context}));
+    for (const AttentionAppendKernel& kernel : operators.appending) {
+        if (kernel) workspace = std::max(workspace, kernel.workspace_bytes({sequences, capacity_.context}));
+    }
     for (const AttentionKernel& kernel : operators.any_queries)
         workspace = std::max(workspace, kernel.workspace_bytes({sequences, queries, capacity_.context}));
     return workspace;
@@ -130,7 +133,7 @@ void Forward::enqueue_behind_attention(std::int64_t layer, const Step& step) {
 }
 
 void Forward::enqueue(Part part, std::int64_t layer, const Step& step) {
-    if (has(part) && part != step.without) enqueue_part(part, layer, step);
+    if (has(part, step) && part != step.without) enqueue_part(part, layer, step);
 }
 
 /// What attention has left and the residual stream, of rows that tokens are drawn from.
@@ -149,8 +152,10 @@ void Forward::enqueue_rows(const EmbeddingKernel& kernel, const StepInputs& inpu
     require(kernel.run(gpu_.stream(), args, rows), "rows that tokens are drawn from");
 }
 
-bool Forward::has(Part part) const {
+/// Whether a step has a launch for it.
+bool Forward::has(Part part, const Step& step) const {
     switch (part) {
+        case Part::append: return !(step.one_each && operators_.appends_in_attention());
         case Part::head_norms: return model_.has_wide_head_norms();
         case Part::behind_attention:
         case Part::behind_network: return model_.has_norms_behind();
@@ -328,7 +333,46 @@ void Forward::enqueue_append(std::int64_t layer, const Step& step) {
     require(operators_.append_anyhow.run(gpu_.stream(), args, step.tokens), "rotation and append");
 }
 
+/// Both of what is new and of the cache. Older keys and values may be read before the projection has ended:
+/// those of this layer were written in steps before, whose graphs have ended, as has the copy of lengths and
+/// pages.
+void Forward::enqueue_appending(std::int64_t layer, const Step& step) {
+    const models::Model& m = model_.model;
+    const StepInputs::Arrays& in = step.inputs.device();
+    Memory& memory = *memory_;
+    const LayerWeights& weights = weights_.layers[elements(layer)];
+    const std::byte* const qkv = memory.qkv.data();
+    const std::int64_t bytes = model_.element_bytes();
+    const AttentionStrides row{.batch = 0, .token = model_.qkv_width(), .head = 0};
+    const AttentionAppendArgs args{.q = qkv,
+                                   .k = qkv + model_.q_width() * bytes,
+                                   .v = qkv + (model_.q_width() + model_.kv_width()) * bytes,
+                                   .out = memory.attended.data(),
+                                   .k_cache = memory.keys[elements(layer)].data(),
+                                   .v_cache = memory.values[elements(layer)].data(),
+                                   .cos = memory.angles.data(),
+                                   .sin = memory.angles.data() + capacity_.context * m.rotary_dim / 2,
+                                   .kv_lengths = in.kv_lengths,
+                                   .page_table = in.pages,
+                                   .q_weight = weights.q_norm,
+                                   .k_weight = weights.k_norm,
+                                   .workspace = memory.workspace.data(),
+                                   .q_strides = row,
+                                   .k_strides = row,
+                                   .v_strides = row,
+                                   .page_table_stride = step.inputs.pages_a_sequence(),
+                                   .pool_pages = capacity_.pages,
+                                   .table_rows = capacity_.context,
+                                   .scale = model_.score_scale(),
+                                   .softcap = static_cast<float>(m.softcap),
+                                   .epsilon = static_cast<float>(m.norm_epsilon)};
+    require(
+        operators_.appending[model_.window_of(layer)].run(gpu_.stream(), args, {step.sequences, step.kv_len}),
+        "attention with the append");
+}
+
 void Forward::enqueue_attention(std::int64_t layer, const Step& step) {
+    if (step.one_each && operators_.appends_in_attention()) return enqueue_appending(layer, step);
     const StepInputs::Arrays& in = step.inputs.device();
     Memory& memory = *memory_;
     const auto [k_scale, v_scale] = kv_scales_at(layer);

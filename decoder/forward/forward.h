@@ -149,12 +149,13 @@ class Forward {
     void enqueue_routing(const LayerWeights& layer, const Step& step);
     void enqueue_experts(const LayerWeights& layer, const Step& step);
     void enqueue_norm_behind(const NormWeight& weight, const Step& step);
+    void enqueue_appending(std::int64_t layer, const Step& step);
     void enqueue_attention(std::int64_t layer, const Step& step);
     void enqueue_append(std::int64_t layer, const Step& step);
     void enqueue_head(const void* x, std::int64_t rows);
     void enqueue_sample(const StepInputs& inputs, std::int64_t rows, bool filters);
     void read_logits(std::int64_t first, std::span<std::byte> to, std::int64_t rows);
-    [[nodiscard]] bool has(Part part) const;
+    [[nodiscard]] bool has(Part part, const Step& step) const;
     struct GraphKind {
         std::int64_t sequences = 0;
         std::int64_t kv_len = 0;

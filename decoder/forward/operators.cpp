@@ -76,6 +76,29 @@ AttentionKernel prepared_one_query(Runtime& runtime, const models::Model& model,
     return runtime.prepare(attention);
 }
 
+/// Attention of one query a sequence that rotates and appends, too. Empty where that takes two launches: for
+/// caches of codes, norms of all heads together, and where the kernel that is faster than both does not
+/// exist.
+AttentionAppendKernel prepared_appending(Runtime& runtime, const models::Model& model,
+                                         const Capacity& capacity, std::int64_t window) {
+    if (capacity.kv_dtype != KvDtype::same) return {};
+    if (model.qk_norm && model.head_norm != models::HeadNorm::shared) return {};
+    const AttentionAppend append{.heads = model.num_attention_heads,
+                                 .kv_heads = model.num_key_value_heads,
+                                 .head_dim = model.head_dim,
+                                 .rotary_dim = model.rotary_dim,
+                                 .max_batch = capacity.sequences,
+                                 .max_kv_len = capacity.context,
+                                 .dtype = model.dtype,
+                                 .style = model.interleaved_rotary ? RopeStyle::interleaved : RopeStyle::half,
+                                 .norm = model.qk_norm,
+                                 .softcap = model.softcap > 0,
+                                 .window = window,
+                                 .page_size = capacity.page_size};
+    const Explanation one = runtime.explain(append, {1, capacity.context});
+    return one.bucket.candidate.starts_with("plain ") ? AttentionAppendKernel() : runtime.prepare(append);
+}
+
 AttentionKernel prepared_any_queries(Runtime& runtime, const models::Model& model, const Capacity& capacity,
                                      std::int64_t window) {
     Attention attention = attention_of(model, capacity, window);
@@ -191,6 +214,7 @@ Operators::Operators(Runtime& runtime, const Description& model, const ModelWeig
     const std::size_t windows = model.windows().size();
     one_query.resize(windows);
     any_queries.resize(windows);
+    appending.resize(windows);
     const std::vector<Preparation> all = preparations(runtime, model, weights, capacity);
     // Each on a thread of its own, most of which wait for compilers: so the images of all are compiled at
     // once.
@@ -212,9 +236,15 @@ std::vector<PrepareReport> Operators::reports(Part part) const {
     switch (part) {
         case Part::network_norm: add(norms_write_codes ? coded_norm : norm); break;
         case Part::qkv: qkv.add_reports(reports); break;
-        case Part::append: add(append); break;
+        case Part::append:
+            if (!appends_in_attention()) add(append);
+            break;
         case Part::attention:
-            for (const AttentionKernel& kernel : one_query) add(kernel);
+            if (appends_in_attention()) {
+                for (const AttentionAppendKernel& kernel : appending) add(kernel);
+            } else {
+                for (const AttentionKernel& kernel : one_query) add(kernel);
+            }
             break;
         case Part::output: output.add_reports(reports); break;
         case Part::network:
@@ -242,6 +272,8 @@ std::vector<Operators::Preparation> Operators::preparations(Runtime& runtime, co
     const std::vector<std::int64_t> windows = model.windows();
     for (std::size_t i = 0; i < windows.size(); ++i) {
         const std::int64_t window = windows[i];
+        add(Part::attention, appending[i],
+            [&, window] { return prepared_appending(runtime, m, capacity, window); });
         add({}, any_queries[i], [&, window] { return prepared_any_queries(runtime, m, capacity, window); });
         add(Part::attention, one_query[i],
             [&, window] { return prepared_one_query(runtime, m, capacity, window); });

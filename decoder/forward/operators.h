@@ -2,6 +2,7 @@
 // otherwise.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -54,6 +55,11 @@ struct Operators {
     /// What was chosen for them.
     [[nodiscard]] std::vector<PrepareReport> reports(Part part) const;
 
+    /// Whether attention of steps of one token a sequence is the append, too.
+    [[nodiscard]] bool appends_in_attention() const {
+        return std::ranges::all_of(appending, [](const AttentionAppendKernel& kernel) { return !!kernel; });
+    }
+
     EmbeddingKernel embedding;
     EmbeddingKernel rows;           ///< of the residual stream: those that tokens are drawn from
     EmbeddingKernel attended_rows;  ///< of what attention leaves
@@ -71,6 +77,8 @@ struct Operators {
     /// One for each of Description::windows().
     std::vector<AttentionKernel> one_query;  ///< of each sequence
     std::vector<AttentionKernel> any_queries;
+    /// The same for one query of each sequence, with the append; empty where steps have a launch for that.
+    std::vector<AttentionAppendKernel> appending;
     Product output;
     Network network;
     ExpertOperators experts;  ///< as network prepared where layers have them

@@ -23,8 +23,8 @@ TEST_CASE("the times of a step name each part once, and their bytes are those of
         const ChainTimes times = model.forward().chain_times(sequences, kv_len, 3);
         CHECK(times.step_us > 0);
         CHECK(times.idle_us > 0);
-        CHECK(times.launches >= 3 + 7 * 2);  // of two layers, each part at least one
-        CHECK(times.parts.size() == 11);     // no norms behind
+        CHECK(times.launches >= 3 + 6 * 2);  // of two layers, each part at least one
+        CHECK(times.parts.size() == 10);     // no norms behind; attention appends
         CHECK(std::ranges::adjacent_find(times.parts, std::ranges::greater_equal{},
                                          &ChainTimes::OfPart::part) == times.parts.end());
         std::int64_t bytes = 0;
@@ -58,9 +58,11 @@ std::vector<Candidate> others(const StepKernel& kernel, const RunningModel& mode
 
 }  // namespace
 
-TEST_CASE("a step names the kernels that a tuner may choose, each with the problem that it serves") {
-    const test::FakeMachine fakes;
-    RunningModel model(test::small_options());
+namespace {
+
+/// Checks the kernels' problems, too.
+std::vector<Part> raced_parts(const ModelOptions& options) {
+    RunningModel model(options);
     std::vector<Part> parts;
     for (const StepKernel& kernel : model.forward().step_kernels({3, 100})) {
         parts.push_back(kernel.part);
@@ -70,10 +72,26 @@ TEST_CASE("a step names the kernels that a tuner may choose, each with the probl
                                                                                                   : "tokens");
         REQUIRE(batch >= 0);
         CHECK(kernel.problem[static_cast<std::size_t>(batch)] == 4);  // where a step of three has room
-        if (kernel.part == Part::append) CHECK(dynamic_text(kernel.problem) == "tokens=4 q_tokens=1 kv_len=1");
+        if (kernel.part == Part::append)
+            CHECK(dynamic_text(kernel.problem) == "tokens=4 q_tokens=1 kv_len=1");
+        if (kernel.part != Part::attention) continue;
+        const bool appends = options.kv_dtype == KvDtype::same;
+        CHECK(kernel.problem.family->name == (appends ? "attention_append" : "attention_decode"));
     }
-    CHECK(parts == std::vector<Part>{Part::network, Part::network, Part::head, Part::qkv, Part::output,
-                                     Part::attention, Part::network_norm, Part::append});
+    return parts;
+}
+
+}  // namespace
+
+TEST_CASE("a step names the kernels that a tuner may choose, each with the problem that it serves") {
+    const test::FakeMachine fakes;
+    std::vector<Part> parts{Part::network, Part::network,   Part::head,        Part::qkv,
+                            Part::output,  Part::attention, Part::network_norm};
+    CHECK(raced_parts(test::small_options()) == parts);
+    ModelOptions over_codes = test::small_options();
+    over_codes.kv_dtype = KvDtype::fp8;
+    parts.push_back(Part::append);  // a launch of its own
+    CHECK(raced_parts(over_codes) == parts);
 }
 
 TEST_CASE("steps with other kernels are replayed beside the step as it is, which stays as it was") {
