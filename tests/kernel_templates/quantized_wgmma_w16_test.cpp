@@ -122,17 +122,37 @@ TEST_CASE("wgmma_w16: a stage's copies are multiples of 16 bytes, and launches f
     CHECK(seen.size() > 50);
 }
 
-TEST_CASE("wgmma_w16: a tile without a pause needs what one with pauses needs, registers, and four stages") {
+TEST_CASE(
+    "wgmma_w16: a tile without a pause needs what one with pauses needs, registers, and four stages or six") {
     std::set<std::string> found;
+    std::set<std::int64_t> forms;
     for_each_config({64, 512}, [&](const auto& p, const Problem& problem, const Config& config) {
         auto values = values_of<quantized_linear::WgmmaW16Config>(config);
-        if (values.stages_together != 0) return;
-        CHECK(quantized_linear::geometry(p, values).stages() >= 4);
+        const quantized_linear::w16::Form form = quantized_linear::form_of(values.stages_together);
+        if (form.pauses()) return;
+        const linear::gemm::Geometry g = quantized_linear::geometry(p, values);
+        CHECK(g.stages() >= (form.pairs ? 6 : 4));
+        CHECK(g.stages() % form.stage_steps() == 0);
+        if (form.turns) CHECK(g.sharers() > 1);
+        forms.insert(values.stages_together);
         values.stages_together = 1;
         CHECK(why_not(problem, {&quantized_linear::wgmma_w16, config_of(values)}, h100) == "");
         found.insert(to_string(problem));
     });
     CHECK(found.size() == 2 * shapes.size());
+    CHECK(forms == std::set<std::int64_t>{0, 6, 7});
+}
+
+TEST_CASE("wgmma_w16: stages that are taken two at a time are whole pairs of every sum") {
+    const quantized_linear::WgmmaW16Config config{
+        {.tile_m = 128, .tile_n = 128, .consumers = 2, .swapped = 1, .staged = 1}, 7};
+    const auto refused = [&](const char* fields) {
+        const Problem problem =
+            *parse_problem(std::string("quantized_linear dtype=bf16 format=w4a16 ") + fields);
+        return why_not(problem, {&quantized_linear::wgmma_w16, config_of(config)}, h100) != "";
+    };
+    CHECK_FALSE(refused("in=1024 out=1024 tokens=512"));
+    CHECK(refused("in=1088 out=1024 tokens=512"));  // 17 steps
 }
 
 TEST_CASE("wgmma_w16: consumers claim no more registers than the producers release") {

@@ -446,6 +446,28 @@ TEST_CASE("packed weights are right in products without a pause, in calls of any
     }
 }
 
+TEST_CASE("packed weights are right where stages are taken two at a time, by warpgroups in turns or not") {
+    constexpr TunableRange in_pairs{.name = "stages_together", .least = 6, .most = 7};
+    for (const char* format :
+         {"dtype=bf16 format=w4a16 group=128", "dtype=bf16 format=w4a16 group=32 zeros=yes",
+          "dtype=fp16 format=w4a16 group=64", "dtype=bf16 format=w8a16", "dtype=fp16 format=w8a16"}) {
+        for (const std::int64_t tokens : {33, 100, 300}) {
+            check_with(format + std::string(" in=1664 out=208") + tokens_text(tokens), in_pairs, 4, 2);
+        }
+        check_with(format + std::string(" gated=yes activation=silu in=128 out=144") + tokens_text(200),
+                   in_pairs, 2);
+    }
+}
+
+TEST_CASE("packed weights are right where results leave in small panels that take turns") {
+    constexpr TunableRange panels{.name = "staged", .least = 3, .most = 3};
+    for (const char* more : {"", " bias=yes residual=yes activation=gelu_erf"}) {
+        check_with("dtype=bf16 format=w4a16 group=128 in=1024 out=1040 tokens=512" + std::string(more),
+                   panels, 4, 2);
+        check_with("dtype=fp16 format=w8a16 in=1024 out=1040 tokens=300" + std::string(more), panels, 3);
+    }
+}
+
 TEST_CASE("two runs of quantized_linear give the same bits") {
     for (const char* text : {"dtype=bf16 format=w4a16 group=128 norm=yes in=4096 out=192 tokens=48",
                              "dtype=bf16 format=fp8 in=4096 out=192 tokens=48"}) {

@@ -18,8 +18,9 @@ struct Operands {
     int columns = 64;      ///< columns of `in`
     int left_pitch = 128;  ///< bytes of a row
     int right_pitch = 128;
-    int left_extra = 0;  ///< bytes beside each left row: scales
-    int k_unit = 1;      ///< steps that the consumers take at once
+    int left_extra = 0;   ///< bytes beside each left row: scales
+    int k_unit = 1;       ///< steps that the consumers take at once
+    int stage_steps = 1;  ///< stages that consumers take together: the ring has a multiple of them
 };
 
 struct Geometry {
@@ -129,7 +130,7 @@ struct Geometry {
     /// As many as fit.
     constexpr int stages() const {
         const int fit = (room() - consumers * staging_bytes()) / stage_bytes();
-        return fit < max_stages ? fit : max_stages;
+        return (fit < max_stages ? fit : max_stages) / operands.stage_steps * operands.stage_steps;
     }
 
     // Offsets from the aligned base.

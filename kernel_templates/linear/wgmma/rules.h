@@ -47,6 +47,13 @@ inline constexpr bool has_neighbours = requires(const C& c) {
     c.neighbours;
 };
 
+/// Whether small panels of results may leave in turns: there, and where codes leave so little of a stage that
+/// one more fits.
+template <class C>
+inline constexpr bool has_turns = has_neighbours<C> || requires(const C& c) {
+    c.stages_together;
+};
+
 /// Blocks side by side that take neighbouring tiles: 1 where a config knows none.
 template <class C>
 constexpr std::int64_t neighbours(const C& c) {
@@ -89,9 +96,11 @@ inline constexpr auto schedule_rules = std::to_array<Constraint>({
     rule("few results at a time, or panels in turns, are staged where the ring gets a stage more for it",
          through<C>(&C::staged),
          [](const P& p, const C& c) {
-             Geometry many = geometry(p, c);
+             Geometry few = geometry(p, c);
+             few.operands.stage_steps = 1;
+             Geometry many = few;
              many.staged = 1;
-             return c.staged < 2 || geometry(p, c).stages() > many.stages();
+             return c.staged < 2 || few.stages() > many.stages();
          }),
     rule("few results at a time are staged of weights as the left operand, whole tiles, between neighbours",
          [](const C& c) {
@@ -102,7 +111,7 @@ inline constexpr auto schedule_rules = std::to_array<Constraint>({
         "multiprocessor, and a successor that starts late",
         through<C>(&C::programmatic),
         [](const P& p, const C& c) {
-            return c.staged != 3 || (has_neighbours<C> && c.tail_split == 0 && c.blocks_per_sm == 1 &&
+            return c.staged != 3 || (has_turns<C> && c.tail_split == 0 && c.blocks_per_sm == 1 &&
                                      c.programmatic == 2 && p.tokens > 128);
         }),
     rule("panels that leave one after the other share no tokens where a residual is added: it may be the "

@@ -14,7 +14,8 @@ inline constexpr Stage held{.bits = ::Shape::format == 0 ? 4 : 8,
 }
 namespace hone::linear::gemm {
 inline constexpr Operands operands =
-    quantized_linear::w16::held.operands(static_cast<int>(::Tuned::stages_together));
+    quantized_linear::w16::held.operands(
+        quantized_linear::w16::form_of(static_cast<int>(::Tuned::stages_together)));
 }
 namespace hone::expert_linear::wgmma {
 struct Sources {

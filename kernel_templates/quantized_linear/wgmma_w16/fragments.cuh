@@ -57,9 +57,18 @@ class Codes {
     /// Those `block` blocks of rows behind `places`. `row_zeros`: of codes with a scale a row, which the ring
     /// does not hold.
     __device__ Codes(const ThreadPlaces& places, int stage, int block, uint32 row_zeros) {
+        load_words(places, stage, block);
+        load_rows(places, stage, block, row_zeros);
+    }
+
+    /// The codes alone.
+    __device__ void load_words(const ThreadPlaces& places, int stage, int block) {
         const uint32 from = places.codes + stage * gemm::geometry.left_bytes() + block * held.code_bytes();
 #pragma unroll
         for (int i = 0; i < quads; ++i) load_shared(from + i * 2048, words_[i]);
+    }
+    /// What belongs to them.
+    __device__ void load_rows(const ThreadPlaces& places, int stage, int block, uint32 row_zeros) {
         if constexpr (bits == 4) {
             const uint32 behind = stage * gemm::geometry.extra_bytes() + block * held.extra_bytes();
 #pragma unroll
@@ -72,6 +81,14 @@ class Codes {
 #pragma unroll
                 for (int row = 0; row < 2; ++row) rows_[set][row] = {row, set_zeros, set_scales};
             }
+        }
+    }
+    /// It is what belongs to those.
+    __device__ void share_rows(const Codes& with) {
+#pragma unroll
+        for (int set = 0; set < sets; ++set) {
+#pragma unroll
+            for (int row = 0; row < 2; ++row) rows_[set][row] = with.rows_[set][row];
         }
     }
 

@@ -15,7 +15,7 @@ inline constexpr Stage held{
 }
 namespace hone::linear::gemm {
 inline constexpr Operands operands =
-    quantized_linear::w16::held.operands(static_cast<int>(Tuned::stages_together));
+    quantized_linear::w16::held.operands(quantized_linear::w16::form_of(static_cast<int>(Tuned::stages_together)));
 }
 
 #include "quantized_linear/wgmma_w16/product.cuh"

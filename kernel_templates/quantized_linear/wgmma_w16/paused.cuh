@@ -26,7 +26,8 @@ static_assert(steps == 2 * pair_steps);
 template <int columns>
 class PausedPass {
   public:
-    __device__ PausedPass(uint32 shared, int k_count, const gemm::Ring& ring, const Units<columns>& units)
+    __device__ PausedPass(uint32 shared, int k_count, const gemm::Ring& ring, const Units<columns>& units,
+                          int /*warpgroup*/)
         : shared_(shared), k_count_(k_count), units_(units) {
         follow(ring);
     }

@@ -14,7 +14,8 @@ void add_maps(Plan& plan, const QuantizedProblem& p, const Geometry& g) {
     const TensorMap of_x = matrix_map(p.dtype, x, x_stride, p.in, p.tokens, g.operands.columns, g.x_box());
     TensorMap unused = of_x;
     unused.same_as = add_map(plan, of_x);
-    add_map(plan, g.staged ? matrix_map(p.dtype, out, out_stride, p.out, p.tokens, g.panel_width(), g.tile_n)
+    add_map(plan, g.staged ? matrix_map(p.dtype, out, out_stride, p.out, p.tokens, g.panel_width(),
+                                        g.panel_tokens())
                            : unused);
     add_map(plan, linear::gemm::rest_map(of_x, 0));
 }

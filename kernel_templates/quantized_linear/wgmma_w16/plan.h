@@ -12,10 +12,14 @@ struct WgmmaW16Config : linear::gemm::WgmmaConfig {
     std::int64_t stages_together = 1;
 };
 
+[[nodiscard]] constexpr w16::Form form_of(std::int64_t stages_together) {
+    return w16::form_of(static_cast<int>(stages_together));
+}
+
 [[nodiscard]] inline linear::gemm::Geometry geometry(const QuantizedProblem& p, const WgmmaW16Config& c) {
     linear::gemm::Geometry g = linear::gemm::geometry(p.dense(), c);
-    g.operands =
-        w16::Stage{.bits = p.bits(), .group = static_cast<int>(p.group), .zeros = p.zeros}.operands();
+    g.operands = w16::Stage{.bits = p.bits(), .group = static_cast<int>(p.group), .zeros = p.zeros}.operands(
+        form_of(c.stages_together));
     return g;
 }
 

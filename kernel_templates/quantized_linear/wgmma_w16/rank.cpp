@@ -39,7 +39,7 @@ double stage_cycles(const QuantizedProblem& p, const Geometry& g, double togethe
     const bool short_way = p.dtype == Dtype::bf16;  // device/bf16_line.cuh
     const double widen = p.bits() == 8 ? (short_way ? 180 : 200) : (short_way ? 208 : 238);
     const double pause = joined > 0 ? 73 / joined : 0;
-    const double alone = g.row_blocks() * (product + 47) * (g.ping_pong ? 2 : 1) + pause;
+    const double alone = g.row_blocks() * (product + 47) * (g.ping_pong && joined > 0 ? 2 : 1) + pause;
     const double issue = copies(p, g) * 43 + 200;
     const double refill =
         (764 + together * g.stage_bytes() / 108) / std::max(1.0, g.stages() - (joined > 0 ? joined : 2) - 1);
@@ -49,11 +49,17 @@ double stage_cycles(const QuantizedProblem& p, const Geometry& g, double togethe
 
 /// What products without a pause leave of such cycles: medians of 64 tiles with and without on an H200. Two
 /// warpgroups with 256 columns each keep the tensor cores busy with pauses, too, and of many tokens the clock
-/// says how long they take.
-double without_pause(const QuantizedProblem& p, const Geometry& g) {
-    if (g.tile_n > 192) return 1.01;
+/// says how long they take. Two stages at a time gain where a group's scales would be in the way, in narrow
+/// tiles, turns nothing; and one warpgroup with many columns needs no second one.
+double gain_without_pause(const QuantizedProblem& p, const Geometry& g, const w16::Form& form) {
+    if (form.pauses()) return 1.0;
+    const bool narrow = g.tile_n <= 160;
+    const double pairs = !form.pairs ? 1.0 : !narrow ? 1.01 : p.groups() > 1 ? 0.96 : 0.99;
+    const double turns = form.turns ? 1.003 : 1.0;
+    if (g.tile_n > 160 && g.sharers() == 1) return 0.82 * pairs * turns;
+    if (g.tile_n > 192) return 1.01 * pairs * turns;
     if (p.tokens > 512) return 1.0;
-    return g.row_blocks() == 2 ? 0.96 : 0.98;
+    return (g.row_blocks() == 2 ? 0.96 : 0.98) * pairs * turns;
 }
 
 /// Microseconds between the last product of a tile and the first of the block's next one.
@@ -80,8 +86,8 @@ double predict(const QuantizedProblem& p, const WgmmaW16Config& c, const DeviceT
         std::ceil(static_cast<double>(steps(p.dense())) / static_cast<double>(c.cluster_k));
 
     const double cycles_per_us = (busy > 0.5 ? 0.896e-3 : 1e-3) * traits.sm_clock_khz;
-    const double cycles = stage_cycles(p, g, together, static_cast<double>(c.stages_together)) *
-                          (c.stages_together == 0 ? without_pause(p, g) : 1.0);
+    const w16::Form form = form_of(c.stages_together);
+    const double cycles = stage_cycles(p, g, together, form.together) * gain_without_pause(p, g, form);
     const double compute_us = rounds * part_steps * cycles / cycles_per_us;
     const double bytes_per_us = 0.906e-6 * traits.memory_bytes_per_s;
     const double memory_us = (p.weight_bytes() + p.x_bytes() + p.out_bytes()) / bytes_per_us;
@@ -99,7 +105,8 @@ double predict(const QuantizedProblem& p, const WgmmaW16Config& c, const DeviceT
     const double early = c.programmatic != 1 ? 0.0 : p.tokens <= 64 ? -0.6 : -0.3;
     const double hint = c.l2_hint != 0 && jobs <= resident ? -0.02 * body_us : 0.0;
     const double groups = c.raster > 8 ? 0.005 * body_us : 0.0;
-    return body_us + rest_us + early + hint + groups + (c.staged != 0 && p.tokens <= 64 ? 0.05 : 0.0);
+    const double turns = c.staged == 3 && p.tokens <= 2048 ? -0.01 * body_us : 0.0;  // a stage more
+    return body_us + rest_us + early + hint + groups + turns + (c.staged != 0 && p.tokens <= 64 ? 0.05 : 0.0);
 }
 
 }  // namespace hone::quantized_linear

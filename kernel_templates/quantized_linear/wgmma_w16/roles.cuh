@@ -11,6 +11,7 @@
 #include "device/elect.cuh"
 #include "linear/wgmma/product.cuh"
 #include "quantized_linear/wgmma_w16/stage.cuh"
+#include "quantized_linear/wgmma_w16/units.cuh"
 
 namespace hone::quantized_linear::w16 {
 
@@ -46,7 +47,9 @@ __device__ inline void run(const gemm::Maps& maps, const linear::Results& result
     } else {
         if constexpr (registers.move()) claim_registers<registers.consumer>();
         if constexpr (gemm::programmatic) wait_for_predecessor();
+        begin_turns(warp / 4 - 1);
         gemm::Consumer<Product>(shared, maps, results, product, warp / 4 - 1).run(schedule, rank);
+        end_turns(warp / 4 - 1);
     }
 }
 

@@ -24,20 +24,25 @@ constexpr auto tile_tunables = tunables_of({
     tunable<&WgmmaConfig::tail_split>(
         "1: tiles of a last round that few blocks take are split over all of them", {0, 1}),
     tunable<&WgmmaConfig::cluster_k>("parts of a sum, added up within a cluster of blocks", {1, 2, 4, 8}),
-    tunable<&WgmmaConfig::staged>("1: results leave through shared memory and the copy engine", {0, 1}),
+    tunable<&WgmmaConfig::staged>("1: results leave through shared memory and the copy engine; 3: small "
+                                  "panels in turns",
+                                  {0, 1, 3}),
     tunable<&WgmmaConfig::raster>("rows of tiles that are worked on together", {8, 16}),
     tunable<&WgmmaConfig::l2_hint>("1: weights leave level 2 first, x last", {0, 1}),
     programmatic_launches<&WgmmaConfig::programmatic>(),
 });
 constexpr auto tunables = tunables_of(
-    tile_tunables, {tunable<&WgmmaW16Config::stages_together>(
-                       "stages between whose products the tensor cores do not wait; 0: all", {0, 1, 2, 4})});
+    tile_tunables,
+    {tunable<&WgmmaW16Config::stages_together>(
+        "stages between whose products the tensor cores do not wait; 0: all; 6: all, taken two at "
+        "a time; 7: and by warpgroups in turns",
+        {0, 1, 2, 4, 6, 7})});
 
 /// A consumer's sums, fragments, codes and addresses, or parts that are added to the sums, against what its
 /// thread has. Without a pause there are two sets of fragments and of codes.
 bool fits_registers(const QuantizedProblem& p, const Geometry& g, const WgmmaW16Config& c) {
     const int used = g.sums() + 64 + (p.gated ? 16 : 0) + (p.zeros ? 8 : 0) + (c.tail_split != 0 ? 16 : 0) +
-                     (c.stages_together == 0 ? 16 : 0);
+                     (form_of(c.stages_together).pauses() ? 0 : 16);
     // An instruction's sums must fit what the launch gives, too.
     const w16::Registers registers = w16::registers_of(g);
     return used <= registers.consumer && g.tile_n / 2 + 30 <= registers.launched;
@@ -67,6 +72,16 @@ constexpr auto own_constraints = std::to_array<Constraint>({
         [](const QuantizedProblem& p, const WgmmaW16Config& c) {
             return has_stages(geometry(p, c), c.stages_together);
         }),
+    rule("two stages at a time are parts of whole sums, or of their halves and quarters, that have an even "
+         "number of steps",
+         [](const QuantizedProblem& p, const WgmmaW16Config& c) {
+             return !form_of(c.stages_together).pairs ||
+                    (c.tail_split == 0 && steps(p.dense()) % (2 * c.cluster_k) == 0);
+         }),
+    rule("turns are between warpgroups that share a tile",
+         [](const WgmmaW16Config& c) {
+             return !form_of(c.stages_together).turns || (c.consumers > 1 && c.ping_pong == 0);
+         }),
     rule("each tile of tokens widens its weights anew: up to 64 tokens share a tile, more share tiles of 64, "
          "many of 128",
          through<WgmmaW16Config>(&WgmmaW16Config::tile_n),
@@ -82,7 +97,6 @@ constexpr auto own_constraints = std::to_array<Constraint>({
                     (c.tile_n >= 64 && tiles(p.dense(), geometry(p, c)) > resident_blocks(c, t));
          }),
     rule("the parts of sums that meet in a cluster must fit the rings",
-         through<WgmmaW16Config>(&WgmmaW16Config::staged),
          [](const QuantizedProblem& p, const WgmmaW16Config& c) {
              const Geometry g = geometry(p, c);
              return c.cluster_k == 1 || g.exchange_bytes() <= g.stages() * g.stage_bytes();
@@ -113,10 +127,14 @@ std::optional<WgmmaW16Config> fallback(const Problem& problem, const DeviceTrait
         combinations<WgmmaW16Config>(starts, tunables,
                                      {&WgmmaW16Config::tile_n, &WgmmaW16Config::cluster_k,
                                       &WgmmaW16Config::tail_split, &WgmmaW16Config::stages_together});
-    // What nobody has checked on a GPU before its first call keeps its pauses: sanitizers have not seen
-    // these.
-    std::erase_if(configs, [](const WgmmaW16Config& c) { return c.stages_together == 0; });
-    for (WgmmaW16Config& c : configs) c.staged = c.cluster_k == 1 ? 1 : 0;
+    const std::size_t count = configs.size();
+    for (std::size_t i = 0; i < count; ++i) {
+        configs[i].staged = configs[i].cluster_k == 1 ? 1 : 0;
+        if (configs[i].staged == 0 || configs[i].tail_split != 0) continue;
+        WgmmaW16Config in_turns = configs[i];
+        in_turns.staged = 3;
+        configs.push_back(in_turns);
+    }
     return best_of(problem, wgmma_w16, std::span<const WgmmaW16Config>(configs), traits);
 }
 

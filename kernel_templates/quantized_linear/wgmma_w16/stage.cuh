@@ -7,6 +7,24 @@
 
 namespace hone::quantized_linear::w16 {
 
+/// What the tunable stages_together says.
+struct Form {
+    int together = 0;    ///< stages with no pause between their products, but one behind them; 0: no pauses
+    bool pairs = false;  ///< without pauses: two stages are taken at a time
+    bool turns = false;  ///< and warpgroups that share a tile issue their products in turns
+
+    constexpr bool pauses() const { return together > 0; }
+    /// Stages that are worked on, or whose codes have been read.
+    constexpr int held() const { return pauses() ? together : pairs ? 4 : 2; }
+    /// The ring has a multiple of so many stages.
+    constexpr int stage_steps() const { return pairs ? 2 : 1; }
+};
+constexpr Form form_of(int stages_together) {
+    if (stages_together == 6) return {.pairs = true};
+    if (stages_together == 7) return {.pairs = true, .turns = true};
+    return {.together = stages_together};
+}
+
 /// What belongs to one block of 64 rows x 64 columns: its codes; beside them, of w4a16 with groups, the
 /// scales of the groups that its columns are in, then their zero points. Scales of whole rows do not go
 /// through the ring.
@@ -26,14 +44,14 @@ struct Stage {
     constexpr int zero_bytes() const { return zeros ? groups() * block_rows : 0; }
     constexpr int extra_bytes() const { return scale_bytes() + zero_bytes(); }
 
-    /// The weight is the left operand, x the right one: 64 elements, a swizzled row. `together`: stages whose
-    /// products have no pause between them.
-    constexpr linear::gemm::Operands operands(int together = 0) const {
+    /// The weight is the left operand, x the right one: 64 elements, a swizzled row.
+    constexpr linear::gemm::Operands operands(Form form = {}) const {
         return {.columns = block_columns,
                 .left_pitch = code_bytes() / block_rows,
                 .right_pitch = block_columns * 2,
                 .left_extra = extra_bytes() / block_rows,
-                .k_unit = together > 0 ? together : 1};
+                .k_unit = form.pauses() ? form.together : 1,
+                .stage_steps = form.stage_steps()};
     }
 };
 

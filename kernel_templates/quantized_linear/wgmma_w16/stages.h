@@ -6,13 +6,13 @@
 #include <cstdint>
 
 #include "kernel_templates/linear/wgmma/product.h"
+#include "kernel_templates/quantized_linear/wgmma_w16/stage.cuh"
 
 namespace hone::quantized_linear {
 
-/// Whether the ring has room beside the stages that are worked on together: without a pause (0) two, since
-/// codes are read ahead.
+/// Whether the ring has room for the stages that are worked on, and two that come meanwhile.
 [[nodiscard]] inline bool has_stages(const linear::gemm::Geometry& g, std::int64_t stages_together) {
-    return g.stages() >= std::max<std::int64_t>(3, (stages_together == 0 ? 2 : stages_together) + 2);
+    return g.stages() >= std::max(3, w16::form_of(static_cast<int>(stages_together)).held() + 2);
 }
 
 }  // namespace hone::quantized_linear

@@ -18,7 +18,8 @@ namespace hone::quantized_linear::w16 {
 template <int columns>
 class SteadyPass {
   public:
-    __device__ SteadyPass(uint32 shared, int k_count, const gemm::Ring& ring, const Units<columns>& units)
+    __device__ SteadyPass(uint32 shared, int k_count, const gemm::Ring& ring, const Units<columns>& units,
+                          int /*warpgroup*/)
         : shared_(shared), k_count_(k_count), ahead_(ring), units_(units) {}
 
     template <class LastIssued>

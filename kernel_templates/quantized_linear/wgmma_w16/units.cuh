@@ -8,10 +8,23 @@
 
 namespace hone::quantized_linear::w16 {
 
+inline constexpr Form form = form_of(static_cast<int>(Tuned::stages_together));
 /// Stages whose products have no pause between them; 0: none have.
-inline constexpr int together = static_cast<int>(Tuned::stages_together);
-static_assert(gemm::stages >= (together > 0 ? together : 2) + 2,
-              "the next ones come while these are worked on");
+inline constexpr int together = form.together;
+/// Whether warpgroups that share a tile issue their units in turns.
+inline constexpr bool in_turns = form.turns && gemm::consumers > 1 && !gemm::ping_pong;
+static_assert(gemm::stages >= form.held() + 2, "the next ones come while these are worked on");
+
+/// The named barrier at which a warpgroup waits for its turn, and the one before gives it; 1 to 5 are those
+/// of writers and of ping-pong. The first turn is given before the first tile, the last one taken behind the
+/// last, so that none is open in the end.
+__device__ inline int turn_of(int warpgroup) { return 8 + warpgroup; }
+__device__ inline void begin_turns(int warpgroup) {
+    if (in_turns && warpgroup + 1 == gemm::consumers) named_barrier_arrive<256>(turn_of(0));
+}
+__device__ inline void end_turns(int warpgroup) {
+    if (in_turns && warpgroup == 0) named_barrier_sync<256>(turn_of(0));
+}
 
 /// Whether that phase of a barrier is over; blocks nobody (device/mbarrier.cuh).
 __device__ inline uint32 barrier_test(uint32 barrier, uint32 parity) {
@@ -80,17 +93,33 @@ class Units {
         return Codes(places_, stage, block, factors_.zeros(b));
     }
 
-    /// The products of `count` steps from `step` on with a stage of x, added to the sums of block b.
+    /// The codes of block b alone, and what belongs to them.
+    __device__ void load_words(Codes& to, int stage, int b) const {
+        to.load_words(places_, stage, (gemm::block_row(0, b) - gemm::block_row(0, 0)) / block_rows);
+    }
+    __device__ void load_rows(Codes& to, int stage, int b) const {
+        to.load_rows(places_, stage, (gemm::block_row(0, b) - gemm::block_row(0, 0)) / block_rows,
+                     factors_.zeros(b));
+    }
+
+    /// The products of `count` steps from `step` on with a stage of x, added to the sums of block b. Behind
+    /// each it calls issued(step).
     template <int count>
     __device__ void issue(Fragments& fragments, int step, int stage, int b) {
+        issue<count>(fragments, step, stage, b, [](int) {});
+    }
+    template <int count, class Issued>
+    __device__ void issue(Fragments& fragments, int step, int stage, int b, Issued issued) {
         const uint32 right = right_ + stage * (gemm::geometry.right_bytes() >> 4);
 #pragma unroll
         for (int i = step; i < step + count; ++i) fence_fragments(fragments.words[i]);
         wgmma_fence();
 #pragma unroll
-        for (int i = step; i < step + count; ++i)
+        for (int i = step; i < step + count; ++i) {
             WgmmaLeft<Element, columns, false>::multiply(first_of<columns>(sums_[b]), fragments.words[i],
                                                          descriptor(right + (i * 32 >> 4)), 1);
+            issued(i);
+        }
         wgmma_commit();
     }
 
