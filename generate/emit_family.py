@@ -235,6 +235,8 @@ def _argument(family: Family, pointer: Pointer) -> typing.List[str]:
         parts.append(f".fill_offset = {_real(family, offset)}")
     if pointer.when:
         parts.append(f".present = {family.cpp(pointer.when)}")
+    if pointer.appended:
+        parts.append(".appended = true")
     return cpp.braced("", parts, ",", 8)
 
 

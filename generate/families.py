@@ -171,6 +171,7 @@ class Pointer(Record):
     words: str = ""
     called: str = ""  # an expression in place of its name, in texts
     rows: str = ""  # of ids: the number of rows of the table that they are looked up in
+    appended: bool = False  # a weight of which a call also writes elements
 
 
 def split_commas(text: str) -> typing.List[str]:
@@ -224,9 +225,10 @@ def read(name: str, shape: str, dtype: str = "dtype", *, strided=False, when: st
 
 
 def weight(name: str, shape: str, dtype: str = "dtype", *, strided=False, when: str = "",
-           fill: Fill = Fill("normal"), words: str = "", called: str = "") -> Pointer:
-    """Read; each layer has its own."""
-    return _pointer("weight", name, shape, dtype, strided, when=when, fill=fill, words=words, called=called)
+           fill: Fill = Fill("normal"), words: str = "", called: str = "", appended: bool = False) -> Pointer:
+    """Read; each layer has its own. `appended`: a call also writes elements of it, the same ones every time."""
+    return _pointer("weight", name, shape, dtype, strided, when=when, fill=fill, words=words, called=called,
+                    appended=appended)
 
 
 def write(name: str, shape: str, dtype: str = "dtype", *, strided=False, when: str = "", words: str = "",

@@ -63,6 +63,7 @@ struct Argument {
     double fill_scale = 1.0;   ///< standard deviation (normal) or half width (uniform)
     double fill_offset = 0.0;  ///< added to every value
     bool present = true;       ///< false: this problem does not use it; callers pass nullptr
+    bool appended = false;     ///< of a weight: a call also writes elements of it, the same ones every time
 
     [[nodiscard]] std::int64_t elements() const { return shape[0] * shape[1] * shape[2] * shape[3]; }
     [[nodiscard]] std::int64_t bytes() const { return present ? elements() * size_bytes(dtype) : 0; }

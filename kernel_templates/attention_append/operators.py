@@ -24,8 +24,8 @@ attention_append = family(
     pointers=[
         read("q", "batch, heads, head_dim", strided="batch head"),
         weight("k_cache", "p.cache_rows(), p.cache_row_tokens(), kv_heads, head_dim",
-               words="the new token's row is written"),
-        weight("v_cache", "p.cache_rows(), p.cache_row_tokens(), kv_heads, head_dim"),
+               words="the new token's row is written", appended=True),
+        weight("v_cache", "p.cache_rows(), p.cache_row_tokens(), kv_heads, head_dim", appended=True),
         read("k", "batch, kv_heads, head_dim", strided="batch head"),
         read("v", "batch, kv_heads, head_dim", strided="batch head"),
         read("kv_lengths", "batch, 1", "int32", fill=constant("kv_len")),

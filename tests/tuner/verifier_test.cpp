@@ -301,6 +301,26 @@ TEST_CASE("inputs that changed in either set are wrong, and filled again for the
     }
 }
 
+TEST_CASE("a weight that calls append to is in no sum, and filled again behind every candidate") {
+    Argument cache = w;
+    cache.appended = true;
+    Bench bench("", {y, x, cache, z, scratch});
+    REQUIRE(bench.begin().detail == "");
+    (void)bench.launched();
+    CHECK(bench.verify().detail == "");
+    const std::vector<Launched> launched = bench.launched();
+    const auto count = [&](const std::string& kernel, CUdeviceptr address) {
+        return std::ranges::count_if(launched, [&](const Launched& launch) {
+            return launch.first == kernel && launch.second.front() == address;
+        });
+    };
+    for (const int set : {0, 1}) {
+        CHECK(count("hone_checksum", bench.sets.address(set, 1)) == 1);
+        CHECK(count("hone_checksum", bench.sets.address(set, 2)) == 0);
+        CHECK(count("hone_fill", bench.sets.address(set, 2)) == 1);
+    }
+}
+
 TEST_CASE("inputs are held against what the reference found, and each problem's anew") {
     Bench always(on("checksum", "write=2:value=7"));
     REQUIRE(always.begin().detail == "");

@@ -42,6 +42,10 @@ bool InputSets::is_input(std::size_t argument) const {
     return arguments_[argument].present && (role == Role::input || role == Role::weight);
 }
 
+bool InputSets::has_appended() const {
+    return std::ranges::any_of(inputs_, [&](std::size_t i) { return arguments_[i].appended; });
+}
+
 void InputSets::lay_out() {
     set_bytes_ = 0;
     output_bytes_ = 0;

@@ -46,6 +46,7 @@ class InputSets {
     /// Indices of the arguments that are present, ascending.
     [[nodiscard]] const std::vector<std::size_t>& outputs() const { return outputs_; }
     [[nodiscard]] const std::vector<std::size_t>& inputs() const { return inputs_; }
+    [[nodiscard]] bool has_appended() const;
 
     [[nodiscard]] Call call(int set) const;
     /// The same inputs, with float32 outputs for the reference.

@@ -158,7 +158,8 @@ json to_json(const Argument& argument) {
             {"fill", static_cast<int>(argument.fill)},
             {"fill_scale", argument.fill_scale},
             {"fill_offset", argument.fill_offset},
-            {"present", argument.present}};
+            {"present", argument.present},
+            {"appended", argument.appended}};
 }
 
 std::array<std::int64_t, 4> shape_from_json(const json& object) {
@@ -185,7 +186,8 @@ Argument argument_from_json(const json& object, NameTable& names) {
             .fill = static_cast<Fill>(bounded(object, "fill", static_cast<int>(Fill::uneven_ramp) + 1)),
             .fill_scale = number(object, "fill_scale"),
             .fill_offset = number(object, "fill_offset"),
-            .present = boolean(object, "present")};
+            .present = boolean(object, "present"),
+            .appended = boolean(object, "appended")};
 }
 
 json traits_json(const DeviceTraits& traits) {
