@@ -95,8 +95,9 @@ AttentionAppendKernel prepared_appending(Runtime& runtime, const models::Model& 
                                  .softcap = model.softcap > 0,
                                  .window = window,
                                  .page_size = capacity.page_size};
+    // By the fallback, not by what is chosen: a step has the same launches before and behind its tuning.
     const Explanation one = runtime.explain(append, {1, capacity.context});
-    return one.bucket.candidate.starts_with("plain ") ? AttentionAppendKernel() : runtime.prepare(append);
+    return one.fallback.starts_with("plain ") ? AttentionAppendKernel() : runtime.prepare(append);
 }
 
 AttentionKernel prepared_any_queries(Runtime& runtime, const models::Model& model, const Capacity& capacity,

@@ -97,7 +97,7 @@ double loop_us(const QuantizedExpertProblem& p, const MmaConfig& c, double warps
         static_cast<double>(ceil_div(p.in, c.k_warps * c.unroll * quantized_linear::mma_blocks::panel));
     const double work = static_cast<double>(quantized_linear::loads(p.coded(), c)) *
                         quantized_linear::slots(p.coded(), c) / cycles_per_us;
-    return begin_us + (turns + first_turn) * (latency_us + work * std::hypot(1.5, 0.8 * warps));
+    return begin_us + (turns + first_turn) * (latency_us + work * std::sqrt(2.25 + 0.64 * warps * warps));
 }
 
 /// The tiles that a random routing needs: memory, the blocks' loops and level 2, joined by a soft maximum and
