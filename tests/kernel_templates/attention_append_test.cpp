@@ -49,7 +49,7 @@ TEST_CASE("what attention_append leaves to attention_decode is a problem of that
 }
 
 TEST_CASE("attention_append's ring has the space of attention_decode's where rotations fit its lanes") {
-    const DeviceTraits& h100 = *representative_device({9, 0, true});
+    const DeviceTraits h100 = *representative_device({9, 0, true});
     const Family& decode = *find_family("attention_decode");
     const Problem problem = problem_of("dtype=bf16 norm=no softcap=no " + llama);
     const auto count = [&](const Problem& of, const Family& family) {
@@ -64,7 +64,7 @@ TEST_CASE("attention_append's ring has the space of attention_decode's where rot
 
 TEST_CASE("winners of attention_decode's ring serve attention_append's, those of others do not") {
     const Problem problem = problem_of("dtype=bf16 norm=no softcap=no " + llama);
-    const DeviceTraits& h100 = *representative_device({9, 0, true});
+    const DeviceTraits h100 = *representative_device({9, 0, true});
     const Problem kin = problem.family->kin(problem).value();
     const auto ours = [&](const std::string& config) {
         const Candidate theirs = parse_candidate(*kin.family, "ring rows=8 warps=4 " + config).value();
