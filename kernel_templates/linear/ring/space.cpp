@@ -80,7 +80,7 @@ constexpr Constraint constraints[] = {
          }),
     rule("every warpgroup has columns",
          [](const LinearProblem& p, const RingConfig& c) {
-             return c.consumers == 1 || geometry(p, c).steps() >= c.cluster_k * c.consumers;
+             return geometry(p, c).steps() >= c.cluster_k * c.consumers;
          }),
     programmatic_needs_sm_90<RingConfig>,
     rule("sums must fit a thread's registers",

@@ -5,14 +5,13 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "kernel_templates/linear/wgmma/product.h"
-#include "kernel_templates/quantized_linear/wgmma_w16/stage.cuh"
+#include "kernel_templates/quantized_linear/wgmma_w16/plan.h"
 
 namespace hone::quantized_linear {
 
 /// Whether the ring has room for the stages that are worked on, and two that come meanwhile.
 [[nodiscard]] inline bool has_stages(const linear::gemm::Geometry& g, std::int64_t stages_together) {
-    return g.stages() >= std::max(3, w16::form_of(static_cast<int>(stages_together)).held() + 2);
+    return g.stages() >= std::max(3, form_of(stages_together).held() + 2);
 }
 
 }  // namespace hone::quantized_linear
