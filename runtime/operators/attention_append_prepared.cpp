@@ -1,5 +1,7 @@
 #include "runtime/operators/attention_append_prepared.h"
 
+#include "runtime/operators/index_check.h"
+
 namespace hone::runtime {
 namespace {
 
@@ -34,7 +36,8 @@ AttentionAppend filled_in(AttentionAppend append) {
 
 PreparedAttentionAppend::PreparedAttentionAppend(const Maker& maker, const AttentionAppend& description)
     : append_(filled_in(description)),
-      kernels_(maker.dispatcher.prepare(attention_append_problem(append_))) {}
+      kernels_(maker.dispatcher.prepare(attention_append_problem(append_))),
+      checking_(maker.checking) {}
 
 Explanation PreparedAttentionAppend::explain(const Dispatcher& dispatcher, const AttentionAppend& description,
                                              AttentionAppendSizes sizes) {
@@ -46,7 +49,14 @@ Status PreparedAttentionAppend::run(CUstream stream, const AttentionAppendArgs& 
     if (const Status wrong = check_call(append_, args, sizes, JustStatus{}); wrong != Status::ok)
         return wrong;
     if (sizes.batch == 0) return Status::ok;
-    return kernels_->run(stream, attention_append_call(append_, args, sizes), {sizes.batch, sizes.kv_len});
+    const Call call = attention_append_call(append_, args, sizes);
+    const Sizes of_call{sizes.batch, sizes.kv_len};
+    if (checking_ != nullptr) {
+        if (const Status wrong = kernels_->check(call, of_call); wrong != Status::ok) return wrong;
+        const Status wrong = check_indices(*checking_, stream, append_, args, sizes);
+        if (wrong != Status::ok) return wrong;
+    }
+    return kernels_->run(stream, call, of_call);
 }
 
 std::string PreparedAttentionAppend::refusal(const AttentionAppendArgs& args,

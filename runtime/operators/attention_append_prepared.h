@@ -34,6 +34,7 @@ class PreparedAttentionAppend final : public Prepared {
   private:
     AttentionAppend append_;
     std::shared_ptr<const PreparedOperator> kernels_;
+    const DeviceSession* checking_ = nullptr;
 };
 
 }  // namespace hone::runtime

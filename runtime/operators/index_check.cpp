@@ -73,8 +73,8 @@ Status check_packed(const Driver& driver, const AttentionArgs& args, AttentionSi
 }
 
 /// Keys that some query of a sequence sees: pages before a window may have gone.
-Touched seen_keys(const Attention& attention, std::int64_t q_len, std::int64_t length) {
-    const std::int64_t first = attention.window == 0 ? 0 : length - q_len + 1 - attention.window;
+Touched seen_keys(std::int64_t window, std::int64_t q_len, std::int64_t length) {
+    const std::int64_t first = window == 0 ? 0 : length - q_len + 1 - window;
     return {std::max<std::int64_t>(first, 0), length};
 }
 
@@ -98,7 +98,7 @@ Status check_pages(const Driver& driver, const Attention& attention, const Atten
     const PageTable table = read_table(driver, args, sizes.batch, attention.page_size, sizes.kv_len);
     for (std::size_t i = 0; i < lengths.size(); ++i) {
         const std::int64_t queries = attention.packed ? starts[i + 1] - starts[i] : sizes.q_len;
-        if (queries > 0 && !table.has_room(i, seen_keys(attention, queries, lengths[i])))
+        if (queries > 0 && !table.has_room(i, seen_keys(attention.window, queries, lengths[i])))
             return Status::bad_pages;
     }
     return Status::ok;
@@ -143,6 +143,17 @@ Status check_append(const Driver& driver, const RopeKvAppend& rope, const RopeKv
         if (!table.has_room(i, {std::max<std::int64_t>(length - args.q_len, 0), length}))
             return Status::bad_pages;
     }
+    return Status::ok;
+}
+
+Status check_attention_append(const Driver& driver, const AttentionAppend& append,
+                              const AttentionAppendArgs& args, AttentionAppendSizes sizes) {
+    const Indices lengths = read(driver, args.kv_lengths, sizes.batch);
+    if (!all_within(lengths, 0, sizes.kv_len)) return Status::bad_lengths;
+    if (append.page_size == 0) return Status::ok;
+    const PageTable table = read_table(driver, args, sizes.batch, append.page_size, sizes.kv_len);
+    for (std::size_t i = 0; i < lengths.size(); ++i)
+        if (!table.has_room(i, seen_keys(append.window, 1, lengths[i]))) return Status::bad_pages;
     return Status::ok;
 }
 
@@ -212,6 +223,13 @@ Status check_indices(const DeviceSession& session, CUstream stream, const RopeKv
                      const RopeKvAppendArgs& args, std::int64_t tokens) noexcept {
     return on_the_host(session, stream,
                        [&](const Driver& driver) { return check_append(driver, rope, args, tokens); });
+}
+
+Status check_indices(const DeviceSession& session, CUstream stream, const AttentionAppend& append,
+                     const AttentionAppendArgs& args, AttentionAppendSizes sizes) noexcept {
+    return on_the_host(session, stream, [&](const Driver& driver) {
+        return check_attention_append(driver, append, args, sizes);
+    });
 }
 
 Status check_indices(const PreparedOperator& kernels, CUstream stream, const Call& call,

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "hone/attention.h"
+#include "hone/attention_append.h"
 #include "hone/expert_linear.h"
 #include "hone/quantized_expert_linear.h"
 #include "hone/rope_kv_append.h"
@@ -20,6 +21,9 @@ namespace hone::runtime {
                                    const AttentionArgs& args, AttentionSizes sizes) noexcept;
 [[nodiscard]] Status check_indices(const DeviceSession& session, CUstream stream, const RopeKvAppend& rope,
                                    const RopeKvAppendArgs& args, std::int64_t tokens) noexcept;
+[[nodiscard]] Status check_indices(const DeviceSession& session, CUstream stream,
+                                   const AttentionAppend& append, const AttentionAppendArgs& args,
+                                   AttentionAppendSizes sizes) noexcept;
 
 /// After `kernels` has said whether `call` is right otherwise: bad_lengths for starts that do not rise from 0
 /// to all places, bad_indices for rows that are not each place once.

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "runtime/cuda/stream.h"
+#include "runtime/operators/entry.h"
 #include "tests/runtime/attention_under_test.h"
 #include "tests/runtime/device_indices.h"
 #include "tests/runtime/operator_under_test.h"
@@ -65,6 +66,56 @@ TEST_CASE("pages that a window has left behind may be gone") {
     CHECK(run({-1, -1, 3}, 1) == Status::ok);
     CHECK(run({-1, -1, 3}, 2) == Status::bad_pages);
     CHECK(run({-1, 2, 3}, 2) == Status::ok);
+}
+
+TEST_CASE("lengths and pages of attention that appends are looked at, those that its window sees") {
+    const FakeMachine machine;
+    Dispatcher dispatcher({.use_cache = false}, Driver::load());
+    const Driver& driver = dispatcher.session().driver();
+    AttentionAppend described{.heads = 4,
+                              .kv_heads = 2,
+                              .head_dim = 64,
+                              .rotary_dim = 0,
+                              .max_batch = 2,
+                              .max_kv_len = 48,
+                              .page_size = 16};
+    const DeviceSession* const session = &dispatcher.session();
+    const AttentionAppendKernel checking = prepare_with({dispatcher, session}, described);
+    const AttentionAppendKernel trusting = prepare_with({dispatcher, nullptr}, described);
+    described.window = 16;
+    const AttentionAppendKernel windowed = prepare_with({dispatcher, session}, described);
+    const DeviceIndices lacking(driver, {48, 17});
+    const auto run = [&](const AttentionAppendKernel& append, const std::vector<std::int32_t>& lengths,
+                         const std::vector<std::int32_t>& pages) {
+        const DeviceIndices kv_lengths(driver, lengths);
+        const DeviceIndices page_table(driver, pages);
+        return append.run(nullptr,
+                          {.q = address(1),
+                           .k = address(2),
+                           .v = address(3),
+                           .out = address(4),
+                           .k_cache = address(5),
+                           .v_cache = address(6),
+                           .kv_lengths = kv_lengths.data(),
+                           .page_table = page_table.data(),
+                           .workspace = address(7),
+                           .page_table_stride = 3,
+                           .pool_pages = 5},
+                          {2, 48});
+    };
+    CHECK(run(checking, {48, 17}, {0, 1, 2, 3, 4, 99}) == Status::ok);
+    CHECK(run(checking, {0, 0}, {-1, -1, -1, -1, -1, -1}) == Status::ok);
+    const int before = machine.launch_count();
+    CHECK(run(checking, {49, 17}, {0, 1, 2, 3, 4, 99}) == Status::bad_lengths);
+    CHECK(run(checking, {48, -1}, {0, 1, 2, 3, 4, 99}) == Status::bad_lengths);
+    CHECK(run(checking, {48, 17}, {0, 1, 5, 3, 4, 99}) == Status::bad_pages);
+    CHECK(run(checking, {48, 17}, {0, 1, 2, 3, -1, 99}) == Status::bad_pages);
+    CHECK(run(windowed, {48, 17}, {-1, -1, 5, 3, 4, 99}) == Status::bad_pages);
+    CHECK(checking.run(nullptr, {.kv_lengths = lacking.data(), .pool_pages = 5}, {2, 48}) ==
+          Status::null_pointer);
+    CHECK(machine.launch_count() == before);
+    CHECK(run(windowed, {48, 17}, {-1, -1, 2, 3, 4, 99}) == Status::ok);
+    CHECK(run(trusting, {49, 17}, {0, 1, 5, 3, 4, 99}) == Status::ok);
 }
 
 TEST_CASE("starts of packed sequences are looked at") {
