@@ -24,16 +24,17 @@ constexpr std::int64_t graph_sizes[] = {1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128,
 constexpr std::int32_t not_drawn = -1;
 /// How often a wait looks for tokens until it asks the driver whether the step has failed.
 constexpr int looks_between_questions = 1000;
-/// Lengths that a graph's attention is chosen for. It reads what is there, whatever its graph's length is.
-constexpr std::int64_t graph_lengths[] = {1024, 4096, 16384};
+/// Lengths that a graph's attention is chosen for: this one, and each as many times as long as the one
+/// before. It reads what is there, whatever its graph's length is.
+constexpr std::int64_t least_graph_length = 1024;
+constexpr std::int64_t graph_length_step = 4;
 
 }  // namespace
 
 std::int64_t graph_length(std::int64_t kv_len) {
-    for (const std::int64_t length : graph_lengths) {
-        if (length >= kv_len) return length;
-    }
-    return kv_len;
+    std::int64_t length = least_graph_length;
+    while (length < kv_len) length *= graph_length_step;
+    return length;
 }
 
 Forward::Forward(const Gpu& gpu, Runtime& runtime, const Description& model, const ModelWeights& weights,

@@ -33,7 +33,8 @@ struct StepSizes {
     std::int64_t kv_len = 1024;  ///< keys of each sequence
 };
 
-/// Keys a sequence that the graph's attention is chosen for, which has room for so many.
+/// Keys a sequence that the graph's attention is chosen for, which has room for so many: one of few lengths,
+/// however long contexts are.
 [[nodiscard]] std::int64_t graph_length(std::int64_t kv_len);
 
 /// A kernel that a step calls, in all layers alike.

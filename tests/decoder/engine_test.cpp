@@ -102,6 +102,29 @@ TEST_CASE("after the start nothing is compiled and no memory is made") {
     CHECK(model.runtime().counters().compiles == compiles);
 }
 
+TEST_CASE(
+    "long contexts have few graphs more than short ones, and each length the graph that has room for it") {
+    const auto graphs = [](std::int64_t context) {
+        const test::FakeMachine machine;
+        ModelOptions options = small_options();
+        options.made_up->max_position_embeddings = context;
+        options.max_context = context;
+        options.max_sequences = 1;
+        const RunningModel model(options);
+        return machine.live("graph_exec");
+    };
+    constexpr int samplers = 2;
+    CHECK(graphs(1024) == 1 * samplers);
+    CHECK(graphs(2304) == 2 * samplers);
+    CHECK(graphs(16384) == 3 * samplers);
+    CHECK(graphs(16400) == 4 * samplers);
+    CHECK(graphs(131072) == 5 * samplers);
+    CHECK(graph_length(1) == 1024);
+    CHECK(graph_length(1024) == 1024);
+    CHECK(graph_length(1025) == 4096);
+    CHECK(graph_length(16385) == 65536);
+}
+
 TEST_CASE("beside a prompt single tokens are computed by decode's kernels, and no launch finds nothing") {
     const test::FakeMachine machine;
     RunningModel model(small_options());
