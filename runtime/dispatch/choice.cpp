@@ -56,7 +56,11 @@ void add_record(const Problem& problem, const cache::LoadedWinner& winner, Knowl
         *problem.family, winner.trial.key.static_fields + ' ' + winner.trial.key.dynamic_fields);
     std::string reason = won ? reason_against(winner, candidate) : "this build does not take such a problem";
     if (reason.empty()) {
-        knowledge.winners.push_back({*won, *candidate, public_trust(winner.trust), {}, &winner});
+        knowledge.winners.push_back({.problem = *won,
+                                     .candidate = *candidate,
+                                     .trust = public_trust(winner.trust),
+                                     .of_kin = {},
+                                     .record = &winner});
     } else {
         knowledge.passed_over.push_back(fmt::format("{}: {}", describe(winner), reason));
     }
@@ -74,12 +78,27 @@ std::string difference(const Problem& problem, const Problem& kin) {
     return fmt::format("{}", fmt::join(fields, " "));
 }
 
-/// A winner of the kin serves `problem` as the family says.
-KnownWinner from_kin(const Problem& problem, const Problem& kin, KnownWinner winner) {
+/// The problem, its kin, the kin's kin, and so on.
+std::vector<Problem> with_kin(const Problem& problem) {
+    std::vector<Problem> line{problem};
+    while (line.back().family->kin != nullptr) {
+        const std::optional<Problem> kin = line.back().family->kin(line.back());
+        if (!kin) break;
+        line.push_back(*kin);
+    }
+    return line;
+}
+
+/// A winner of the line's last problem serves the first as their families say.
+KnownWinner from_kin(std::span<const Problem> line, KnownWinner winner) {
+    const Problem& problem = line.front();
+    winner.of_kin = difference(problem, line.back());
+    winner.degree = static_cast<int>(line.size()) - 1;
     winner.problem = with(problem, sizes_of(winner.problem));
-    if (problem.family->from_kin != nullptr)
-        winner.candidate = problem.family->from_kin(problem, winner.candidate);
-    winner.of_kin = difference(problem, kin);
+    for (std::size_t i = line.size() - 1; i-- > 0;) {
+        if (line[i].family->from_kin != nullptr)
+            winner.candidate = line[i].family->from_kin(line[i], winner.candidate);
+    }
     return winner;
 }
 
@@ -129,12 +148,12 @@ const KnownWinner* nearest(std::span<const KnownWinner* const> usable, const Pro
     return reached ? best : nullptr;
 }
 
-/// Of the problem's own winners or of its kin's.
+/// Of the problem's own winners, or of those of its kin of this degree.
 const KnownWinner* nearest_allowed(const Problem& problem, std::span<const KnownWinner> winners,
-                                   const DeviceTraits& traits, bool foreign, bool kin) {
+                                   const DeviceTraits& traits, bool foreign, int degree) {
     std::vector<const KnownWinner*> usable;
     for (const KnownWinner& winner : winners) {
-        if ((winner.trust == Trust::foreign) != foreign || winner.of_kin.empty() == kin) continue;
+        if ((winner.trust == Trust::foreign) != foreign || winner.degree != degree) continue;
         if (allowed(problem, winner.candidate, traits)) usable.push_back(&winner);
     }
     return nearest(usable, problem);
@@ -160,15 +179,15 @@ WinnerTable::WinnerTable(std::vector<cache::LoadedWinner> winners) : winners_(st
 
 Knowledge WinnerTable::find(const Problem& problem) const {
     Knowledge knowledge = find_own(problem);
-    const auto kin_of = problem.family->kin;
-    const std::optional<Problem> kin = kin_of == nullptr ? std::nullopt : kin_of(problem);
-    if (!kin) return knowledge;
-    for (KnownWinner& winner : find_own(*kin).winners) {
-        KnownWinner ours = from_kin(problem, *kin, std::move(winner));
-        // A kin of another family may have variants that this one has not.
-        if (std::ranges::find(problem.family->variants, ours.candidate.variant) !=
-            problem.family->variants.end())
-            knowledge.winners.push_back(std::move(ours));
+    const std::vector<Problem> line = with_kin(problem);
+    for (std::size_t degree = 1; degree < line.size(); ++degree) {
+        for (KnownWinner& winner : find_own(line[degree]).winners) {
+            KnownWinner ours = from_kin(std::span(line).first(degree + 1), std::move(winner));
+            // A kin of another family may have variants that this one has not.
+            if (std::ranges::find(problem.family->variants, ours.candidate.variant) !=
+                problem.family->variants.end())
+                knowledge.winners.push_back(std::move(ours));
+        }
     }
     return knowledge;
 }
@@ -190,11 +209,13 @@ Knowledge WinnerTable::find_own(const Problem& problem) const {
 
 std::optional<Choice> choose(const Problem& problem, std::span<const KnownWinner> winners,
                              const DeviceTraits& traits) {
+    int most = 0;
+    for (const KnownWinner& winner : winners) most = std::max(most, winner.degree);
     for (const bool foreign : {false, true}) {
-        for (const bool kin : {false, true}) {
-            const KnownWinner* winner = nearest_allowed(problem, winners, traits, foreign, kin);
+        for (int degree = 0; degree <= most; ++degree) {
+            const KnownWinner* winner = nearest_allowed(problem, winners, traits, foreign, degree);
             if (winner == nullptr) continue;
-            const bool exact = !kin && log2_distance(winner->problem, problem) == 0;
+            const bool exact = degree == 0 && log2_distance(winner->problem, problem) == 0;
             return take(*winner, foreign ? Origin::foreign : exact ? Origin::exact : Origin::neighbour);
         }
     }

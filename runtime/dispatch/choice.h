@@ -20,6 +20,7 @@ struct KnownWinner {
     Candidate candidate;
     Trust trust = Trust::none;
     std::string of_kin;  ///< "norm=no residual=no", where the kin differs; empty: its own
+    int degree = 0;      ///< 1: of the kin, 2: of the kin's kin, and so on; 0: its own
     const cache::LoadedWinner* record = nullptr;  ///< lives as long as the WinnerTable
 };
 
@@ -37,7 +38,7 @@ class WinnerTable {
     WinnerTable(const WinnerTable&) = delete;
     WinnerTable& operator=(const WinnerTable&) = delete;
 
-    /// Everything stored for the problem's family and static fields, and for those of its kin.
+    /// Everything stored for the problem's family and static fields, and for those of its kin and the kin's.
     [[nodiscard]] Knowledge find(const Problem& problem) const;
     [[nodiscard]] std::size_t size() const { return winners_.size(); }
 
@@ -59,8 +60,8 @@ struct Choice {
 [[nodiscard]] double log2_distance(const Problem& a, const Problem& b);
 
 /// Exact bucket, then the nearest measured bucket in log space (in each dynamic field at most a factor of
-/// four away, or between two measured ones), then the nearest of the kin's, then the same among results of
-/// foreign GPUs, then the fallback.
+/// four away, or between two measured ones), then the nearest of the kin's and of the kin's kin's, then the
+/// same among results of foreign GPUs, then the fallback.
 /// Candidates that break a constraint here are not taken. nullopt: the family has no candidate for this
 /// problem on this device at all. `problem` carries the bucket's upper edges in its dynamic fields.
 [[nodiscard]] std::optional<Choice> choose(const Problem& problem, std::span<const KnownWinner> winners,

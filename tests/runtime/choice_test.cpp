@@ -109,10 +109,10 @@ TEST_CASE("another GPU's winner comes before the fallback and is called foreign"
 
 Problem product(std::string_view norm, std::string_view residual) {
     std::string error;
-    const auto problem = parse_problem("linear dtype=bf16 norm=" + std::string(norm) +
-                                           " residual=" + std::string(residual) +
-                                           " in=4096 out=4096 tokens=1",
-                                       &error);
+    const auto problem =
+        parse_problem("linear dtype=bf16 norm=" + std::string(norm) + " residual=" + std::string(residual) +
+                          " in=4096 out=4096 tokens=1",
+                      &error);
     REQUIRE_MESSAGE(problem, error);
     return *problem;
 }
@@ -133,7 +133,8 @@ cache::LoadedWinner product_winner(const Problem& problem, const std::string& ca
     return loaded;
 }
 
-TEST_CASE("a product with a norm or a sum that nobody tuned takes the plain product's winner, its norm folded") {
+TEST_CASE(
+    "a product with a norm or a sum that nobody tuned takes the plain product's winner, its norm folded") {
     const std::string gemv =
         "gemv tokens=1 rows=1 k_warps=8 row_warps=1 unroll=2 load_hint=1 blocks_per_sm=0 programmatic=1 "
         "fold_norm=";
@@ -166,6 +167,54 @@ TEST_CASE("a product with a norm or a sum that nobody tuned takes the plain prod
     CHECK(to_string(own.candidate) == other);
     const cache::LoadedWinner foreign = product_winner(product("yes", "no"), other, cache::Trust::foreign);
     CHECK(to_string(chosen_for(product("yes", "no"), {plain, foreign}).candidate) == gemv + "1");
+}
+
+TEST_CASE("of winners of kin the nearer kin's come first, whatever their sizes, and each way changes them") {
+    const auto append = [](const std::string& rest) {
+        const auto problem = parse_problem(
+            "attention_append dtype=bf16 page_size=16 heads=32 kv_heads=8 head_dim=128 batch=1 " + rest);
+        REQUIRE(problem);
+        return *problem;
+    };
+    const auto ring = [](const std::string& config) {
+        return "ring rows=8 warps=4 " + config + " join=0 side_by_side=0 blocks_per_sm=1";
+    };
+    const auto record = [&](const Problem& problem, const std::string& config) {
+        const std::string candidate = ring(config);
+        cache::LoadedWinner loaded;
+        loaded.trial.key = {
+            {}, std::string(problem.family->name), static_text(problem), dynamic_text(problem)};
+        loaded.trial.candidate = candidate;
+        loaded.trial.template_hash = template_hash(*parse_candidate(*problem.family, candidate)->variant);
+        loaded.trial.winner = true;
+        loaded.trial.timing.median_us = 2;
+        loaded.trust = cache::Trust::exact;
+        loaded.layer = "user";
+        return loaded;
+    };
+    const Problem normed = append("norm=yes style=interleaved rotary_dim=64 kv_len=4096");
+    const Problem plain = append("norm=no style=half rotary_dim=128 kv_len=4096");
+    const Problem decode = *parse_problem(
+        "attention_decode dtype=bf16 lengths=yes page_size=16 heads=32 kv_heads=8 head_dim=128 batch=1 "
+        "kv_len=4096");
+    const std::string of_decode = "unit=16 stages=12 producers=4 cluster=8";
+    const std::string of_append = "unit=32 stages=8 producers=4 cluster=8";
+    const auto chosen_for = [&](std::vector<cache::LoadedWinner> winners) {
+        const WinnerTable table(std::move(winners));
+        const auto choice = choose(normed, table.find(normed).winners, h100());
+        REQUIRE(choice);
+        return Choice{choice->candidate, choice->origin, choice->trust, choice->measured_at, nullptr};
+    };
+    const Choice far = chosen_for({record(decode, of_decode)});
+    CHECK(far.origin == Origin::neighbour);
+    const Candidate theirs = parse_candidate(*decode.family, ring(of_decode)).value();
+    CHECK(to_string(far.candidate) == to_string(normed.family->from_kin(plain, theirs)));
+    CHECK(far.measured_at == "batch=1 kv_len=4096 attention_decode");
+
+    const Problem shorter = append("norm=no style=half rotary_dim=128 kv_len=1024");
+    const Choice near = chosen_for({record(decode, of_decode), record(shorter, of_append)});
+    CHECK(to_string(near.candidate).find(of_append) != std::string::npos);
+    CHECK(near.measured_at == "batch=1 kv_len=1024 style=half norm=no rotary_dim=128");
 }
 
 TEST_CASE("records that may not be dispatched are passed over, each with its reason") {
