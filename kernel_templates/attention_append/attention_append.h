@@ -4,6 +4,7 @@
 
 #include "kernel_templates/attention_append/declaration.h"
 #include "kernel_templates/attention_decode/attention_decode.h"
+#include "kernel_templates/attention_decode/ring/plan.h"
 
 namespace hone::attention_append {
 
@@ -23,6 +24,10 @@ struct AppendProblem : Fields {
 [[nodiscard]] attention_decode::DecodeProblem left_of(const AppendProblem&);
 /// The same in the words of its family.
 [[nodiscard]] Problem decode_problem(const Problem& append);
+
+/// A config of clusters with no more stages than leave room for the blocks of the kernels in front and
+/// behind: these begin while it runs, and it while they do.
+[[nodiscard]] attention_decode::RingConfig beside_others(const AppendProblem&, attention_decode::RingConfig);
 
 extern const Variant ring;
 extern const Variant plain;

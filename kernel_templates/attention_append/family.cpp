@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <numeric>
 #include <string>
 
 #include "kernel_templates/attention_append/attention_append.h"
@@ -39,6 +41,17 @@ Problem decode_problem(const Problem& append) {
                        p.heads, p.kv_heads, p.head_dim, p.q_tokens, p.batch, p.kv_len, p.q_len}};
 }
 
+attention_decode::RingConfig beside_others(const AppendProblem& p, attention_decode::RingConfig c) {
+    constexpr std::int64_t most_bytes = 64 * 1024;
+    if (c.cluster == 1) return c;
+    const std::int64_t stages = most_bytes / attention_decode::shape(left_of(p), c).stage_bytes();
+    // A stage belongs to one warp that computes and to one that copies.
+    if (c.producers != 0 && stages < std::lcm(c.warps, c.producers)) c.producers = 0;
+    const std::int64_t step = std::lcm(c.warps, std::max<std::int64_t>(c.producers, 1));
+    while (c.stages > std::max(stages, step)) c.stages -= step;
+    return c;
+}
+
 namespace {
 
 const Variant* const variants[] = {&ring, &plain};
@@ -64,14 +77,22 @@ Work work(const Problem& problem) {
     return work;
 }
 
-std::optional<Problem> kin(const Problem& problem) { return decode_problem(problem); }
-/// The ring's, in clusters with the copy engine for the warps that copy: a block of fewer threads finds room
-/// beside those of the projection, and begins to read the cache while they end.
-Candidate from_kin(const Problem&, const Candidate& candidate) {
+/// The same without a norm and with whole rotations, which change what a block computes, not how it reads the
+/// cache; of that, what is left to attention_decode.
+std::optional<Problem> kin(const Problem& problem) {
+    const auto plainer = [&problem](const char* field, std::int64_t value) {
+        return with(problem, static_cast<std::size_t>(field_index(*problem.family, field)), value);
+    };
+    const AppendProblem p(problem);
+    if (p.norm) return plainer("norm", 0);
+    if (p.style != RopeStyle::half) return plainer("style", static_cast<std::int64_t>(RopeStyle::half));
+    if (p.rotary_dim != p.head_dim) return plainer("rotary_dim", p.head_dim);
+    return decode_problem(problem);
+}
+Candidate from_kin(const Problem& problem, const Candidate& candidate) {
     if (candidate.variant != &attention_decode::ring) return candidate;
-    auto c = values_of<attention_decode::RingConfig>(candidate.config);
-    if (c.cluster > 1) c.producers = 0;
-    return {&ring, config_of(c)};
+    const auto theirs = values_of<attention_decode::RingConfig>(candidate.config);
+    return {&ring, config_of(beside_others(AppendProblem(problem), theirs))};
 }
 
 constexpr Kernel reference_kernels[] = {{"attention_append_reference", call_args}};

@@ -66,8 +66,9 @@ TEST_CASE("winners of attention_decode's ring serve attention_append's, those of
     const Problem problem = problem_of("dtype=bf16 norm=no softcap=no " + llama);
     const DeviceTraits h100 = *representative_device({9, 0, true});
     const Problem kin = problem.family->kin(problem).value();
-    const auto ours = [&](const std::string& config) {
-        const Candidate theirs = parse_candidate(*kin.family, "ring rows=8 warps=4 " + config).value();
+    const auto ours = [&](const std::string& config, int warps = 4) {
+        const Candidate theirs =
+            parse_candidate(*kin.family, "ring rows=8 warps=" + std::to_string(warps) + " " + config).value();
         REQUIRE(allowed(kin, theirs, h100));
         const Candidate taken = problem.family->from_kin(problem, theirs);
         CHECK(allowed(problem, taken, h100));
@@ -75,7 +76,15 @@ TEST_CASE("winners of attention_decode's ring serve attention_append's, those of
     };
     const std::string clusters = " cluster=2 join=0 side_by_side=0 blocks_per_sm=1";
     CHECK(ours("unit=32 stages=4 producers=4" + clusters) ==
-          "ring rows=8 warps=4 unit=32 stages=4 producers=0" + clusters);
+          "ring rows=8 warps=4 unit=32 stages=4 producers=4" + clusters);
+    // Rings of clusters have 64 KB at most, so that other kernels' blocks find room beside them.
+    CHECK(ours("unit=32 stages=12 producers=4" + clusters) ==
+          "ring rows=8 warps=4 unit=32 stages=4 producers=4" + clusters);
+    CHECK(ours("unit=16 stages=12 producers=0" + clusters) ==
+          "ring rows=8 warps=4 unit=16 stages=8 producers=0" + clusters);
+    // A stage has at least a warp of each kind: six that compute and four that copy share twelve.
+    CHECK(ours("unit=16 stages=12 producers=4" + clusters, 6) ==
+          "ring rows=8 warps=6 unit=16 stages=6 producers=0" + clusters);
     const std::string cut = "unit=16 stages=12 producers=4 cluster=1 join=1 side_by_side=1 blocks_per_sm=1";
     CHECK(ours(cut) == "ring rows=8 warps=4 " + cut);
     const Candidate other{find_variant(*kin.family, "registers"), {}};

@@ -367,5 +367,9 @@ TEST_CASE("calls that append are right where sequences are long or many") {
         check("dtype=fp16 softcap=yes window=40" + rest + "1100", {1, 39, 40, 41, 1000, 1100}, 5);
     }
     SUBCASE("alone") { check("dtype=bf16" + rest + "4096", {1074}, 8); }
+    SUBCASE("short where there is room for long ones") {
+        check("dtype=bf16" + rest + "8192", {3}, 8);
+        check("dtype=bf16" + rest + "8192", {17, 0, 700}, 6);
+    }
     SUBCASE("many") { check("dtype=bf16" + rest + "300", std::vector<std::int64_t>(70, 274), 3); }
 }
