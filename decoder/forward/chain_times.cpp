@@ -34,13 +34,19 @@ double median(std::vector<double> times) {
 
 std::string_view name(Part part) { return part_names[static_cast<std::size_t>(part)]; }
 
-/// Pages are dealt out in turn; a cache that is too small for so many tokens is read again and again.
 void Forward::fill_for_timing(std::int64_t sequences, std::int64_t kv_len) {
+    fill_for_timing(sequences, [kv_len](std::int64_t) { return kv_len; });
+}
+
+/// Pages are dealt out in turn; a cache that is too small for so many tokens is read again and again.
+void Forward::fill_for_timing(std::int64_t sequences,
+                              const std::function<std::int64_t(std::int64_t row)>& kv_len) {
     const StepInputs::Arrays& in = small_.host();
     for (std::int64_t row = 0; row < sequences; ++row) {
+        const std::int64_t keys = kv_len(row);
         in.ids[row] = static_cast<std::int32_t>(row % model_.model.vocab_size);
-        in.positions[row] = static_cast<std::int32_t>(std::max<std::int64_t>(kv_len - 1, 0));
-        in.kv_lengths[row] = static_cast<std::int32_t>(kv_len);
+        in.positions[row] = static_cast<std::int32_t>(std::max<std::int64_t>(keys - 1, 0));
+        in.kv_lengths[row] = static_cast<std::int32_t>(keys);
         in.temperature[row] = 0;
         for (std::int64_t page = 0; page < small_.pages_a_sequence(); ++page)
             in.pages[row * small_.pages_a_sequence() + page] =

@@ -37,6 +37,11 @@ struct StepSizes {
 /// however long contexts are.
 [[nodiscard]] std::int64_t graph_length(std::int64_t kv_len);
 
+/// Keys of a sequence in a round of a race of kernels: all of them, half, and a quarter in turn, from
+/// sequence to sequence and from round to round. A graph serves such lengths, and a server's sequences
+/// differ.
+[[nodiscard]] std::int64_t raced_length(std::int64_t kv_len, std::int64_t sequence, std::int64_t round);
+
 /// A kernel that a step calls, in all layers alike.
 struct StepKernel {
     Part part;
@@ -92,7 +97,7 @@ class Forward {
     [[nodiscard]] std::vector<StepKernel> step_kernels(const StepSizes& sizes) const;
     /// Replays the step's graph as it is, and beside it one graph for each of these, which takes the place of
     /// `kernel`: in turns, so that all see the same clocks. Microseconds of each replay, first of the step as
-    /// it is; none of a candidate that cannot be prepared.
+    /// it is; none of a candidate that cannot be prepared. Keys are raced_length()'s.
     [[nodiscard]] std::vector<std::vector<double>> times_with(const StepKernel& kernel,
                                                               std::span<const Candidate> candidates,
                                                               const StepSizes& sizes, int rounds,
@@ -174,14 +179,17 @@ class Forward {
                                             bool filters = false);
     [[nodiscard]] runtime::Graph capture_step(const Step& step);
     void fill_for_timing(std::int64_t sequences, std::int64_t kv_len);
+    /// With so many keys of each row.
+    void fill_for_timing(std::int64_t sequences, const std::function<std::int64_t(std::int64_t row)>& kv_len);
     void launch_between_events(CUgraphExec graph);
     [[nodiscard]] double replay_us(CUgraphExec graph);
     struct Variation;
     [[nodiscard]] std::optional<Operators> with_other(const StepKernel& kernel, const Candidate& candidate);
     [[nodiscard]] Variation variation(Operators operators, const StepSizes& sizes);
+    /// `fill` puts a round's inputs in place.
     [[nodiscard]] std::vector<std::vector<double>> in_turns(std::span<const Variation* const> steps,
-                                                            const StepSizes& sizes, int rounds,
-                                                            const FaultSink& on_fault);
+                                                            const std::function<void(int round)>& fill,
+                                                            int rounds, const FaultSink& on_fault);
     [[nodiscard]] std::int64_t workspace_bytes(const Operators& operators) const;
     [[nodiscard]] double idle_us(std::int64_t launches, std::int64_t sequences, int repetitions);
     [[nodiscard]] std::int64_t bytes_of_network(const LayerWeights& layer, std::int64_t sequences) const;

@@ -58,6 +58,11 @@ constexpr Part raced_parts[] = {Part::network,   Part::head,         Part::qkv, 
 
 }  // namespace
 
+std::int64_t raced_length(std::int64_t kv_len, std::int64_t sequence, std::int64_t round) {
+    constexpr std::int64_t lengths = 3;
+    return std::max<std::int64_t>(kv_len >> ((sequence + round) % lengths), 1);
+}
+
 std::vector<StepKernel> Forward::step_kernels(const StepSizes& sizes) const {
     const StepSizes padded_sizes{padded(sizes.sequences), length_bucket(sizes.kv_len)};
     std::vector<StepKernel> kernels;
@@ -110,9 +115,9 @@ Forward::Variation Forward::variation(Operators operators, const StepSizes& size
 }
 
 std::vector<std::vector<double>> Forward::in_turns(std::span<const Variation* const> steps,
-                                                   const StepSizes& sizes, int rounds,
+                                                   const std::function<void(int round)>& fill, int rounds,
                                                    const FaultSink& on_fault) {
-    fill_for_timing(padded(sizes.sequences), sizes.kv_len);
+    fill(0);
     const runtime::Driver& driver = gpu_.driver();
     const auto replay = [&](std::size_t number) {
         try {
@@ -132,6 +137,7 @@ std::vector<std::vector<double>> Forward::in_turns(std::span<const Variation* co
         if (steps[i] != nullptr) static_cast<void>(replay(i));  // warms up
     }
     for (int round = 0; round < rounds; ++round) {
+        fill(round);
         for (std::size_t i = 0; i < steps.size(); ++i) {
             const std::size_t turn = (i + static_cast<std::size_t>(round)) % steps.size();
             if (steps[turn] != nullptr) us[turn].push_back(replay(turn));
@@ -152,7 +158,11 @@ std::vector<std::vector<double>> Forward::times_with(const StepKernel& kernel,
     }
     std::vector<const Variation*> all;
     for (const std::optional<Variation>& step : steps) all.push_back(step ? &*step : nullptr);
-    return in_turns(all, sizes, rounds, on_fault);
+    const auto fill = [&](int round) {
+        fill_for_timing(padded(sizes.sequences),
+                        [&](std::int64_t row) { return raced_length(sizes.kv_len, row, round); });
+    };
+    return in_turns(all, fill, rounds, on_fault);
 }
 
 void Forward::mark(const StepSizes& sizes) {
@@ -163,7 +173,8 @@ std::vector<std::vector<double>> Forward::times_since_mark(const StepSizes& size
                                                            const FaultSink& on_fault) {
     const Variation now = variation(operators_, sizes);
     const Variation* const both[] = {&now, mark_.get()};
-    return in_turns(both, sizes, rounds, on_fault);
+    const auto fill = [&](int) { fill_for_timing(padded(sizes.sequences), sizes.kv_len); };
+    return in_turns(both, fill, rounds, on_fault);
 }
 
 void Forward::take(const StepKernel& kernel, const Candidate& candidate) {

@@ -115,6 +115,21 @@ TEST_CASE("steps with other kernels are replayed beside the step as it is, which
     CHECK(since[1].size() == 2);
 }
 
+TEST_CASE(
+    "kernels are raced with as many keys as there may be, half and a quarter, of each sequence once in three "
+    "rounds") {
+    for (std::int64_t round = 0; round < 6; ++round) {
+        std::int64_t sum = 0;
+        for (std::int64_t sequence = 0; sequence < 3; ++sequence) sum += raced_length(4096, sequence, round);
+        CHECK(sum == 4096 + 2048 + 1024);
+    }
+    CHECK(raced_length(4096, 0, 0) == 4096);
+    CHECK(raced_length(4096, 0, 1) == 2048);
+    CHECK(raced_length(4096, 0, 2) == 1024);
+    CHECK(raced_length(4096, 0, 3) == 4096);
+    CHECK(raced_length(1, 5, 6) == 1);
+}
+
 TEST_CASE("a kernel that was taken is in the steps that follow, and in no other part") {
     const test::FakeMachine fakes;
     const test::Scratch scratch;
