@@ -28,7 +28,7 @@ Tolerance tolerance(const Problem& problem, int) {
     const double amplified = p.gated ? 6.0 : 1.0;
     const double sums = p.format == QuantFormat::fp8 ? 1e-3 : 0.0;
     const double other_code = p.is_packed() ? 0.0 : 1.6 / std::sqrt(terms);
-    const double alike = p.is_packed() && p.group == 0 ? 1.5 : 1.0;
+    const double alike = p.coded().alike_roundings();
     const double walks = 1.0 + 4.0 / std::sqrt(terms);
     const double rounded = amplified * (7.0 * walks * alike * ((bf16 ? 1.6e-3 : 2e-4) + sums) + other_code);
     const double slots = p.combine ? std::sqrt(static_cast<double>(p.top_k)) * (p.gated ? 4.0 : 1.0) : 0.0;

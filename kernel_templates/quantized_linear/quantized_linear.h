@@ -34,6 +34,9 @@ struct QuantizedProblem : Fields {
                static_cast<double>(out);
     }
 
+    /// How many times as large a row's error may be as if the values of its codes were rounded by themselves.
+    [[nodiscard]] double alike_roundings() const;
+
     // The tensors of a call (tensors.cpp). Rows and columns of a weight's codes, one byte each or two codes a
     // byte, and of its scales or zero points.
     [[nodiscard]] Dtype code_dtype() const;

@@ -46,6 +46,18 @@ TEST_CASE("the fields of quantized_linear stand in their order, with their defau
           "gated=no bias=no residual=no in=4096 out=11008 tokens=16");
 }
 
+TEST_CASE(
+    "a row of one group may be off by as much as one with a scale for all columns, one of many by less") {
+    const auto allowed = [](const std::string& text) {
+        const Problem problem = problem_of("dtype=bf16 format=w4a16 out=64 tokens=1 " + text);
+        return problem.family->tolerance(problem, 0).max_abs;
+    };
+    CHECK(allowed("group=128 in=128") == allowed("in=128"));
+    CHECK(allowed("group=64 in=128") > 1.2 * allowed("group=32 in=4096"));
+    CHECK(allowed("group=64 in=128") < allowed("group=128 in=128"));
+    CHECK(1.4 * allowed("group=128 in=4096") < allowed("in=4096"));
+}
+
 TEST_CASE("quantized_linear refuses what it cannot mean, in words") {
     const std::string sizes = " in=192 out=64 tokens=1 ";
     const std::string w4 = "dtype=bf16 format=w4a16" + sizes;

@@ -1,8 +1,8 @@
 // The roles of variant wgmma_w16's warpgroups (kernel.cu): those of linear's product
 // (linear/wgmma/product.cuh, which says how they work together), but for two things.
 //
-// A stage takes many copies here, two or three for each 64 rows, and they would take longer than the products
-// if the thread that issues them were not elected (device/elect.cuh).
+// A stage takes many copies here, so all warps of the producers' warpgroup issue them (producers.cuh), by
+// threads that are elected (device/elect.cuh).
 //
 // And registers are moved from the producer to the consumers whatever their number, and however many blocks
 // share a multiprocessor: widening needs them.
@@ -10,6 +10,7 @@
 
 #include "device/elect.cuh"
 #include "linear/wgmma/product.cuh"
+#include "quantized_linear/wgmma_w16/producers.cuh"
 #include "quantized_linear/wgmma_w16/stage.cuh"
 #include "quantized_linear/wgmma_w16/units.cuh"
 
@@ -20,9 +21,9 @@ namespace gemm = linear::gemm;
 inline constexpr Registers registers = registers_of(gemm::geometry);
 
 /// As linear::gemm::run.
-template <class Weights, class Product>
-__device__ inline void run(const gemm::Maps& maps, const linear::Results& results, const Weights& weights,
-                           const Product& product) {
+template <class Product>
+__device__ inline void run(const gemm::Maps& maps, const linear::Results& results,
+                           const PackedWeights& weights, const Product& product) {
     extern __shared__ uint8 memory[];
     constexpr uint32 below = gemm::Geometry::alignment - 1;
     const uint32 shared = (shared_address(memory) + below) & ~below;
@@ -37,8 +38,12 @@ __device__ inline void run(const gemm::Maps& maps, const linear::Results& result
 
     if (warp < 4) {
         if constexpr (registers.move()) release_registers<registers.producer>();
-        if (warp == 0 && elect())
-            gemm::Producer<Weights>(shared, maps, weights, results.tokens).run(schedule);
+        if (warp == 0) {
+            const WeightsOfOthers none;
+            if (elect()) gemm::Producer<WeightsOfOthers>(shared, maps, none, results.tokens).run(schedule);
+        } else if (warp <= weight_warps) {
+            if (elect()) WeightShare(shared, weights, warp - 1).run(schedule);
+        }
         __syncwarp();
         if constexpr (gemm::cluster_k > 1) {  // the two meetings of Writer::store_shared
             gemm::meet_cluster();

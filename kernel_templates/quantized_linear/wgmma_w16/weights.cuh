@@ -42,20 +42,28 @@ class PackedWeights {
 
     __device__ void load(uint32 shared, const gemm::Work& tile, int k, int stage) const {
 #pragma unroll
-        for (int block = 0; block < tile_blocks; ++block) load_block(shared, tile, k, stage, block);
+        for (int block = 0; block < tile_blocks; ++block) {
+            load_codes(shared, tile, k, stage, block);
+            load_rest(shared, tile, k, stage, block);
+        }
     }
 
-  private:
-    __device__ void load_block(uint32 shared, const gemm::Work& tile, int k, int stage, int block) const {
+    /// Of one of the tile's blocks of rows.
+    __device__ void load_codes(uint32 shared, const gemm::Work& tile, int k, int stage, int block) const {
         const Weight& weight = weight_of_block(tensors_, block);
         const int64 row = row_of_blocks(tile, block);
-        const uint32 barrier = gemm::full_barrier(shared, stage);
         load_bytes<gemm::weight_hint>(codes_at(shared, stage, block),
                                       weight.codes + (row * gemm::k_tiles + k) * held.code_bytes(),
-                                      held.code_bytes(), barrier);
+                                      held.code_bytes(), gemm::full_barrier(shared, stage));
+    }
+    /// What belongs to them: scales and zero points of groups.
+    __device__ void load_rest(uint32 shared, const gemm::Work& tile, int k, int stage, int block) const {
         if constexpr (held.groups() > 0) {
+            const Weight& weight = weight_of_block(tensors_, block);
+            const int64 row = row_of_blocks(tile, block);
             const int64 first = (row * groups + held.first_group(k)) * block_rows;
             const uint32 to = extra_at(shared, stage, block);
+            const uint32 barrier = gemm::full_barrier(shared, stage);
             load_bytes<gemm::weight_hint>(to, weight.scales + first, held.scale_bytes(), barrier);
             if constexpr (has_zeros)
                 load_bytes<gemm::weight_hint>(to + held.scale_bytes(), weight.zeros + first,
@@ -63,6 +71,7 @@ class PackedWeights {
         }
     }
 
+  private:
     const Tensors& tensors_;
 };
 
