@@ -11,7 +11,11 @@
 namespace hone::decoder {
 namespace {
 
-void require(bool holds, std::string_view name, std::int64_t value, std::string_view allowed) {
+/// That a step computes of prompts at least, where there are any: also beside sequences that leave no time.
+constexpr std::int64_t least_prompt_tokens = 64;
+
+template <class Number>
+void require(bool holds, std::string_view name, Number value, std::string_view allowed) {
     if (!holds) throw DecoderError(fmt::format("{} is {}; allowed: {}", name, value, allowed));
 }
 
@@ -23,6 +27,8 @@ Scheduler::Scheduler(const SchedulerOptions& options)
     require(options.max_step_tokens >= options.max_sequences, "max_step_tokens", options.max_step_tokens,
             fmt::format("from max_sequences, {}", options.max_sequences));
     require(options.step_prompt_tokens >= 0, "step_prompt_tokens", options.step_prompt_tokens, "from 0");
+    require(options.step_stretch == 0 || options.step_stretch >= 1, "step_stretch", options.step_stretch,
+            "from 1, or 0");
     require(options.max_context >= 2, "max_context", options.max_context, "from 2");
 }
 
@@ -67,6 +73,7 @@ void Scheduler::drop_cancelled() {
 const std::vector<StepPart>& Scheduler::next() {
     if (under_way_) return step_;
     step_.clear();
+    load_ = {};
     plan_running();
     admit_waiting();
     under_way_ = !step_.empty();
@@ -76,11 +83,7 @@ const std::vector<StepPart>& Scheduler::next() {
 // In the order in which they came. Who gives way is younger than whom it gives way to, and so not planned
 // yet; the oldest gets what it needs, so that every text comes to its end.
 void Scheduler::plan_running() {
-    const auto decoding =
-        std::ranges::count_if(running_, [](const auto& one) { return one.second.decodes(); });
-    prompt_budget_ = options_.max_step_tokens - static_cast<int>(decoding);
-    if (decoding > 0 && options_.step_prompt_tokens > 0)
-        prompt_budget_ = std::min(prompt_budget_, options_.step_prompt_tokens);
+    prompt_budget_ = budget_of_prompts();
     for (auto one = running_.begin(); one != running_.end(); ++one) {
         Sequence& sequence = one->second;
         const bool others_wait = std::next(one) != running_.end() || !waiting_.empty();
@@ -89,13 +92,41 @@ void Scheduler::plan_running() {
     }
 }
 
+int Scheduler::budget_of_prompts() const {
+    StepLoad load;
+    const Sequence* first_prompt = nullptr;
+    for (const auto& [id, sequence] : running_) {
+        if (sequence.decodes()) {
+            ++load.sequences;
+            load.keys += sequence.computed + 1;
+        } else if (first_prompt == nullptr) {
+            first_prompt = &sequence;
+        }
+    }
+    std::int64_t budget = options_.max_step_tokens - load.sequences;
+    if (load.sequences == 0) return static_cast<int>(budget);
+    if (options_.step_prompt_tokens > 0) budget = std::min<std::int64_t>(budget, options_.step_prompt_tokens);
+    if (options_.step_stretch > 0 && options_.cost) {
+        if (first_prompt != nullptr) load.prompt_begin = first_prompt->computed;
+        budget =
+            options_.cost->prompt_tokens_within(options_.step_stretch, load, least_prompt_tokens, budget);
+    }
+    return static_cast<int>(budget);
+}
+
 /// A prompt takes what the step has left, or half of it where others wait.
 int Scheduler::prompt_tokens(int left, bool others_wait) const {
     return std::min(left, others_wait ? (prompt_budget_ + 1) / 2 : prompt_budget_);
 }
 
 void Scheduler::plan(RequestId id, Sequence& sequence, int tokens) {
-    if (!sequence.decodes()) prompt_budget_ -= tokens;
+    if (sequence.decodes()) {
+        ++load_.sequences;
+        load_.keys += sequence.computed + 1;
+    } else {
+        prompt_budget_ -= tokens;
+        load_.add_prompt(tokens, sequence.computed);
+    }
     step_.push_back({.request = id,
                      .begin = sequence.computed,
                      .tokens = std::span(sequence.tokens)
@@ -174,10 +205,15 @@ std::vector<NewToken> Scheduler::complete(std::span<const int> drawn) {
             sequence.cancelled = true;  // its pages go with those of the cancelled
     }
     counters_.steps += step_.empty() ? 0 : 1;
+    counters_.mixed_steps += load_.is_mixed() ? 1 : 0;
     step_.clear();
     under_way_ = false;
     drop_cancelled();
     return made;
+}
+
+void Scheduler::note_time(double seconds) {
+    if (options_.cost) options_.cost->note({load_, seconds});
 }
 
 void Scheduler::advance(Sequence& sequence, int tokens) {
