@@ -109,6 +109,11 @@ Outcome serve(const Options& options, const Console& console) {
                                         "alone, 0.0.0.0 for every address, or one of them",
                                         ""});
     }
+    if (options.step_stretch != 0 && !(options.step_stretch >= 1)) {
+        throw Failure(ExitCode::usage,
+                      {"bad_option",
+                       fmt::format("--step-stretch is {}; allowed: 0, or from 1", options.step_stretch), ""});
+    }
     const std::atomic<bool>& stop =
         stop_on_interrupt("stopping: requests under way are finished (again: stop at once)");
     const decoder::ServedModel served = served_model(options);

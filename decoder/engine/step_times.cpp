@@ -53,7 +53,7 @@ class Measuring {
 
     /// Behind many tokens of its text, and beside sequences.
     void measure_prompt_elsewhere() {
-        const std::int64_t tokens = std::min(fine_rows, capacity_.context / 2);
+        const std::int64_t tokens = std::min({fine_rows, capacity_.context / 2, capacity_.step_tokens / 2});
         if (tokens == 0) return;
         const std::int64_t begin = std::min(8 * many_keys, capacity_.context - tokens);
         seconds({.prompt_tokens = tokens, .prompt_begin = begin});

@@ -11,9 +11,6 @@
 namespace hone::decoder {
 namespace {
 
-/// That a step computes of prompts at least, where there are any: also beside sequences that leave no time.
-constexpr std::int64_t least_prompt_tokens = 64;
-
 template <class Number>
 void require(bool holds, std::string_view name, Number value, std::string_view allowed) {
     if (!holds) throw DecoderError(fmt::format("{} is {}; allowed: {}", name, value, allowed));
@@ -29,6 +26,7 @@ Scheduler::Scheduler(const SchedulerOptions& options)
     require(options.step_prompt_tokens >= 0, "step_prompt_tokens", options.step_prompt_tokens, "from 0");
     require(options.step_stretch == 0 || options.step_stretch >= 1, "step_stretch", options.step_stretch,
             "from 1, or 0");
+    require(options.least_prompt_tokens >= 1, "least_prompt_tokens", options.least_prompt_tokens, "from 1");
     require(options.max_context >= 2, "max_context", options.max_context, "from 2");
 }
 
@@ -108,8 +106,8 @@ int Scheduler::budget_of_prompts() const {
     if (options_.step_prompt_tokens > 0) budget = std::min<std::int64_t>(budget, options_.step_prompt_tokens);
     if (options_.step_stretch > 0 && options_.cost) {
         if (first_prompt != nullptr) load.prompt_begin = first_prompt->computed;
-        budget =
-            options_.cost->prompt_tokens_within(options_.step_stretch, load, least_prompt_tokens, budget);
+        budget = options_.cost->prompt_tokens_within(options_.step_stretch, load,
+                                                     options_.least_prompt_tokens, budget);
     }
     return static_cast<int>(budget);
 }

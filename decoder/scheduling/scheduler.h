@@ -24,8 +24,10 @@ struct SchedulerOptions {
     /// is room for.
     int step_prompt_tokens = 0;
     /// And as many as leave such a step within so many times what it takes without prompts, as `cost` has it;
-    /// but a few tokens are always computed. 0: whatever it takes.
+    /// 0: whatever it takes.
     double step_stretch = 0;
+    /// But so many, where that are more: prompts go on also beside sequences that leave no time.
+    int least_prompt_tokens = 64;
     std::optional<StepCost> cost{};
     int max_context = 0;  ///< tokens of a prompt and what follows it
 };
@@ -82,8 +84,11 @@ class Scheduler {
     [[nodiscard]] const std::vector<StepPart>& next();
     /// What the step under way computes.
     [[nodiscard]] const StepLoad& load() const { return load_; }
-    /// Seconds that it will take, as far as is known.
-    [[nodiscard]] double expected_s() const { return options_.cost ? options_.cost->of(load_) : 0; }
+    /// Seconds that it, or a step of another load, will take, as far as is known.
+    [[nodiscard]] double expected_s() const { return expected_s(load_); }
+    [[nodiscard]] double expected_s(const StepLoad& load) const {
+        return options_.cost ? options_.cost->of(load) : 0;
+    }
     /// It took so long: what later steps will take is judged by it.
     void note_time(double seconds);
     /// The step is computed; `drawn` has a token for each part that samples, in their order. Returns the new
