@@ -29,7 +29,8 @@ struct Options {
     std::int64_t context = 0;
     std::int64_t step_tokens = 2048;
     std::int64_t step_prompt_tokens = 0;
-    double step_stretch = 1.5;
+    double step_stretch = 1.25;
+    double max_step_stretch = 3;
     int requests = 0;
     int body_mib = 8;
     double grace_s = 5;
@@ -78,8 +79,10 @@ int max_requests(const Options& options) {
 
 decoder::EngineOptions engine_options(const Options& options, decoder::RunningModel& model) {
     decoder::EngineOptions how{.step_prompt_tokens = options.step_prompt_tokens,
-                               .step_stretch = options.step_stretch};
-    if (how.step_stretch > 0) how.step_times = decoder::measured_steps(model, how.step_stretch);
+                               .step_stretch = options.step_stretch,
+                               .max_step_stretch = options.max_step_stretch};
+    if (how.step_stretch > 0)
+        how.step_times = decoder::measured_steps(model, std::max(how.step_stretch, how.max_step_stretch));
     return how;
 }
 
@@ -154,7 +157,11 @@ Runner declare_serve(const Arguments& app) {
     app.add_option("--step-stretch", options->step_stretch,
                    "How many times as long as without prompts a step may take for prompts beside texts that "
                    "grow: less keeps the time between tokens even, more brings first tokens sooner; 0: "
-                   "whatever it takes (default: 1.5)")
+                   "whatever it takes (default: 1.25)")
+        .range(0.0, 1000.0);
+    app.add_option("--max-step-stretch", options->max_step_stretch,
+                   "The same where a quarter of the texts wait for their prompts; in between in proportion "
+                   "(default: 3)")
         .range(0.0, 1000.0);
     app.add_option("--step-prompt-tokens", options->step_prompt_tokens,
                    "And tokens of prompts in such a step at most; 0: as many as there is room for (default)")

@@ -17,6 +17,7 @@ SchedulerOptions scheduler_options(const Capacity& capacity, EngineOptions optio
             .max_step_tokens = static_cast<int>(capacity.step_tokens),
             .step_prompt_tokens = static_cast<int>(options.step_prompt_tokens),
             .step_stretch = options.step_stretch,
+            .max_step_stretch = options.max_step_stretch,
             .cost = StepCost(std::move(options.step_times)),
             .max_context = static_cast<int>(capacity.context)};
 }

@@ -72,8 +72,9 @@ class TokenEngine {
 
 /// What prompts may do to texts that grow and wait for the step.
 struct EngineOptions {
-    std::int64_t step_prompt_tokens = 0;  ///< SchedulerOptions' of that name, as the next
+    std::int64_t step_prompt_tokens = 0;  ///< SchedulerOptions' of that name, as the next two
     double step_stretch = 0;
+    double max_step_stretch = 0;
     std::vector<StepTime> step_times{};  ///< of the model: measured_steps()
 };
 

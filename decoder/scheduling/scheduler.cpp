@@ -26,6 +26,7 @@ Scheduler::Scheduler(const SchedulerOptions& options)
     require(options.step_prompt_tokens >= 0, "step_prompt_tokens", options.step_prompt_tokens, "from 0");
     require(options.step_stretch == 0 || options.step_stretch >= 1, "step_stretch", options.step_stretch,
             "from 1, or 0");
+    require(options.max_step_stretch >= 0, "max_step_stretch", options.max_step_stretch, "from 0");
     require(options.least_prompt_tokens >= 1, "least_prompt_tokens", options.least_prompt_tokens, "from 1");
     require(options.max_context >= 2, "max_context", options.max_context, "from 2");
 }
@@ -106,10 +107,21 @@ int Scheduler::budget_of_prompts() const {
     if (options_.step_prompt_tokens > 0) budget = std::min<std::int64_t>(budget, options_.step_prompt_tokens);
     if (options_.step_stretch > 0 && options_.cost) {
         if (first_prompt != nullptr) load.prompt_begin = first_prompt->computed;
-        budget = options_.cost->prompt_tokens_within(options_.step_stretch, load,
+        budget = options_.cost->prompt_tokens_within(stretch(load.sequences), load,
                                                      options_.least_prompt_tokens, budget);
     }
     return static_cast<int>(budget);
+}
+
+/// What a step may take over one without prompts. Those that find no room for a start do not count as
+/// waiting.
+double Scheduler::stretch(std::int64_t decoding) const {
+    constexpr double share_for_all = 0.25;
+    const std::int64_t room = options_.max_sequences - running();
+    const std::int64_t prompts = running() - decoding + std::min<std::int64_t>(waiting(), room);
+    const double share = static_cast<double>(prompts) / static_cast<double>(prompts + decoding);
+    const double more = std::max(options_.max_step_stretch - options_.step_stretch, 0.0);
+    return options_.step_stretch + more * std::min(share / share_for_all, 1.0);
 }
 
 /// A prompt takes what the step has left, or half of it where others wait.

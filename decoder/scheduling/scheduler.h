@@ -24,8 +24,10 @@ struct SchedulerOptions {
     /// is room for.
     int step_prompt_tokens = 0;
     /// And as many as leave such a step within so many times what it takes without prompts, as `cost` has it;
-    /// 0: whatever it takes.
+    /// 0: whatever it takes. Where texts wait for their prompts, proportionally more, up to max_step_stretch
+    /// where they are a quarter of all: else prompts would come too slowly for the texts that end.
     double step_stretch = 0;
+    double max_step_stretch = 0;
     /// But so many, where that are more: prompts go on also beside sequences that leave no time.
     int least_prompt_tokens = 64;
     std::optional<StepCost> cost{};
@@ -119,6 +121,7 @@ class Scheduler {
     void check(const Request& request) const;
     void plan_running();
     [[nodiscard]] int budget_of_prompts() const;
+    [[nodiscard]] double stretch(std::int64_t decoding) const;
     void admit_waiting();
     void plan(RequestId id, Sequence& sequence, int tokens);
     [[nodiscard]] int prompt_tokens(int left, bool others_wait) const;

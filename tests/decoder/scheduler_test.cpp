@@ -116,7 +116,8 @@ class Machine {
         if (load.prompt_tokens <= options_.least_prompt_tokens) return true;
         const double expected_s = scheduler.expected_s();
         load.prompt_tokens = 0;
-        return expected_s <= options_.step_stretch * scheduler.expected_s(load) * (1 + 1e-9);
+        const double stretch = std::max(options_.step_stretch, options_.max_step_stretch);
+        return expected_s <= stretch * scheduler.expected_s(load) * (1 + 1e-9);
     }
     /// Writes the part's places, which nobody else may see, and reads all before them.
     [[nodiscard]] bool compute(const StepPart& part) {
@@ -182,6 +183,7 @@ SchedulerOptions random_options(Random& random) {
             .max_step_tokens = sequences + between(random, 0, 9),
             .step_prompt_tokens = std::max(0, between(random, -3, 5)),
             .step_stretch = random() % 2 == 0 ? 0 : 0.25 * between(random, 4, 12),
+            .max_step_stretch = 0.25 * between(random, 0, 16),
             .least_prompt_tokens = between(random, 1, 3),
             .cost = random_cost(random),
             .max_context = 22};
@@ -280,6 +282,7 @@ TEST_CASE(
     "beside a sequence that decodes, prompts take no longer than they may; alone, as long as it takes") {
     SchedulerOptions options = usual;
     options.step_stretch = 1.5;
+    options.max_step_stretch = 1.5;
     options.least_prompt_tokens = 2;
     options.cost = StepCost({{{.sequences = 1, .keys = 1}, 10e-3},
                              {{.sequences = 8, .keys = 8}, 10e-3},
@@ -300,6 +303,34 @@ TEST_CASE(
     CHECK(scheduler.counters().mixed_steps == 1);
     CHECK(scheduler.next().at(1).tokens.size() == 2);
     CHECK(scheduler.load() == StepLoad{.sequences = 1, .keys = 18, .prompt_tokens = 2, .prompt_begin = 4});
+}
+
+TEST_CASE("the more of the texts wait for their prompts, the longer a step may take") {
+    SchedulerOptions options = usual;
+    options.max_step_tokens = 100;
+    options.step_stretch = 1;
+    options.max_step_stretch = 5;
+    options.least_prompt_tokens = 1;
+    std::vector<StepTime> times{{{.sequences = 1, .keys = 1}, 10e-3}, {{.sequences = 8, .keys = 8}, 10e-3}};
+    for (int rows = 1; rows <= 108; ++rows) times.push_back({{.prompt_tokens = rows}, 1e-3 * rows});
+    options.cost = StepCost(times);
+    const auto prompt_tokens = [&](int decoding, int waiting) {
+        Scheduler scheduler(options);
+        for (int i = 0; i < decoding; ++i) static_cast<void>(scheduler.add(request_of(1, 50, 10 * i)));
+        static_cast<void>(scheduler.next());
+        static_cast<void>(scheduler.complete(std::vector<int>(static_cast<std::size_t>(decoding), 1)));
+        for (int i = 0; i < waiting; ++i) static_cast<void>(scheduler.add(request_of(60, 1, 1000 * i)));
+        static_cast<void>(scheduler.next());
+        CHECK(scheduler.load().sequences == decoding);
+        return scheduler.load().prompt_tokens;
+    };
+    CHECK(prompt_tokens(1, 1) == 40);  // half of the texts: all of the stretch
+    CHECK(prompt_tokens(6, 2) == 40);  // a quarter of them
+    CHECK(prompt_tokens(7, 1) == 20);  // an eighth
+    CHECK(prompt_tokens(7, 5) == 20);  // there is room for one
+    options.max_step_stretch = 0;
+    options.step_stretch = 1.5;
+    CHECK(prompt_tokens(6, 2) == 5);
 }
 
 TEST_CASE("prompts that wait together share a step") {
