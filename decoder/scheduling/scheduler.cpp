@@ -28,6 +28,7 @@ Scheduler::Scheduler(const SchedulerOptions& options)
             "from 1, or 0");
     require(options.max_step_stretch >= 0, "max_step_stretch", options.max_step_stretch, "from 0");
     require(options.least_prompt_tokens >= 1, "least_prompt_tokens", options.least_prompt_tokens, "from 1");
+    require(options.least_prompt_part >= 1, "least_prompt_part", options.least_prompt_part, "from 1");
     require(options.max_context >= 2, "max_context", options.max_context, "from 2");
 }
 
@@ -126,7 +127,8 @@ double Scheduler::stretch(std::int64_t decoding) const {
 
 /// A prompt takes what the step has left, or half of it where others wait.
 int Scheduler::prompt_tokens(int left, bool others_wait) const {
-    return std::min(left, others_wait ? (prompt_budget_ + 1) / 2 : prompt_budget_);
+    const int half = std::max((prompt_budget_ + 1) / 2, options_.least_prompt_part);
+    return std::min({left, prompt_budget_, others_wait ? half : prompt_budget_});
 }
 
 void Scheduler::plan(RequestId id, Sequence& sequence, int tokens) {

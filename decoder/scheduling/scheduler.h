@@ -30,6 +30,9 @@ struct SchedulerOptions {
     double max_step_stretch = 0;
     /// But so many, where that are more: prompts go on also beside sequences that leave no time.
     int least_prompt_tokens = 64;
+    /// Where prompts share a step, each has half of what is left, and at least so many tokens: attention's
+    /// tiles are for as many of one prompt, and take as long with fewer.
+    int least_prompt_part = 128;
     std::optional<StepCost> cost{};
     int max_context = 0;  ///< tokens of a prompt and what follows it
 };

@@ -185,6 +185,7 @@ SchedulerOptions random_options(Random& random) {
             .step_stretch = random() % 2 == 0 ? 0 : 0.25 * between(random, 4, 12),
             .max_step_stretch = 0.25 * between(random, 0, 16),
             .least_prompt_tokens = between(random, 1, 3),
+            .least_prompt_part = between(random, 1, 6),
             .cost = random_cost(random),
             .max_context = 22};
 }
@@ -220,8 +221,12 @@ std::string run_trace(unsigned seed, SchedulerCounters& all) {
     return "";
 }
 
-constexpr SchedulerOptions usual{
-    .pages = 64, .page_size = 4, .max_sequences = 8, .max_step_tokens = 16, .max_context = 200};
+const SchedulerOptions usual{.pages = 64,
+                             .page_size = 4,
+                             .max_sequences = 8,
+                             .max_step_tokens = 16,
+                             .least_prompt_part = 1,
+                             .max_context = 200};
 
 Request request_of(int prompt, int more, int first = 0) {
     Request request{.prompt = {}, .max_new_tokens = more};
@@ -341,6 +346,13 @@ TEST_CASE("prompts that wait together share a step") {
     CHECK(parts[0].tokens.size() == 8);
     CHECK(parts[1].tokens.size() == 4);
     CHECK(parts[2].tokens.size() == 4);
+    SchedulerOptions options = usual;
+    options.least_prompt_part = 10;
+    Scheduler in_larger_parts(options);
+    for (const int first : {0, 100}) static_cast<void>(in_larger_parts.add(request_of(40, 1, first)));
+    REQUIRE(in_larger_parts.next().size() == 2);
+    CHECK(in_larger_parts.next()[0].tokens.size() == 10);
+    CHECK(in_larger_parts.next()[1].tokens.size() == 6);
 }
 
 TEST_CASE("a prompt that begins as another one is computed from where they part") {
