@@ -83,52 +83,55 @@ const std::vector<StepPart>& Scheduler::next() {
 // In the order in which they came. Who gives way is younger than whom it gives way to, and so not planned
 // yet; the oldest gets what it needs, so that every text comes to its end.
 void Scheduler::plan_running() {
-    prompt_budget_ = budget_of_prompts();
+    const StepLoad decoding = load_of_decoding();
+    prompts_to_come_ = running() - decoding.sequences +
+                       std::min<std::int64_t>(waiting(), options_.max_sequences - running());
+    prompt_budget_ = budget_of_prompts(decoding);
     for (auto one = running_.begin(); one != running_.end(); ++one) {
         Sequence& sequence = one->second;
-        const bool others_wait = std::next(one) != running_.end() || !waiting_.empty();
-        const int tokens = sequence.decodes() ? 1 : prompt_tokens(sequence.left(), others_wait);
+        const int tokens = sequence.decodes() ? 1 : prompt_tokens(sequence.left());
         if (tokens > 0 && find_pages(one, tokens)) plan(one->first, sequence, tokens);
     }
 }
 
-int Scheduler::budget_of_prompts() const {
+/// Of the sequences that decode, and where the first prompt that has begun goes on.
+StepLoad Scheduler::load_of_decoding() const {
     StepLoad load;
-    const Sequence* first_prompt = nullptr;
     for (const auto& [id, sequence] : running_) {
         if (sequence.decodes()) {
             ++load.sequences;
             load.keys += sequence.computed + 1;
-        } else if (first_prompt == nullptr) {
-            first_prompt = &sequence;
+        } else if (load.prompt_begin == 0) {
+            load.prompt_begin = sequence.computed;
         }
     }
-    std::int64_t budget = options_.max_step_tokens - load.sequences;
-    if (load.sequences == 0) return static_cast<int>(budget);
+    return load;
+}
+
+int Scheduler::budget_of_prompts(const StepLoad& decoding) const {
+    std::int64_t budget = options_.max_step_tokens - decoding.sequences;
+    if (decoding.sequences == 0) return static_cast<int>(budget);
     if (options_.step_prompt_tokens > 0) budget = std::min<std::int64_t>(budget, options_.step_prompt_tokens);
-    if (options_.step_stretch > 0 && options_.cost) {
-        if (first_prompt != nullptr) load.prompt_begin = first_prompt->computed;
-        budget = options_.cost->prompt_tokens_within(stretch(load.sequences), load,
+    if (options_.step_stretch > 0 && options_.cost)
+        budget = options_.cost->prompt_tokens_within(stretch(decoding.sequences), decoding,
                                                      options_.least_prompt_tokens, budget);
-    }
     return static_cast<int>(budget);
 }
 
-/// What a step may take over one without prompts. Those that find no room for a start do not count as
-/// waiting.
+/// What a step may take over one without prompts.
 double Scheduler::stretch(std::int64_t decoding) const {
     constexpr double share_for_all = 0.25;
-    const std::int64_t room = options_.max_sequences - running();
-    const std::int64_t prompts = running() - decoding + std::min<std::int64_t>(waiting(), room);
-    const double share = static_cast<double>(prompts) / static_cast<double>(prompts + decoding);
+    const double share =
+        static_cast<double>(prompts_to_come_) / static_cast<double>(prompts_to_come_ + decoding);
     const double more = std::max(options_.max_step_stretch - options_.step_stretch, 0.0);
     return options_.step_stretch + more * std::min(share / share_for_all, 1.0);
 }
 
-/// A prompt takes what the step has left, or half of it where others wait.
-int Scheduler::prompt_tokens(int left, bool others_wait) const {
+/// A prompt takes what the step has left, or half of it where others follow.
+int Scheduler::prompt_tokens(int left) {
+    --prompts_to_come_;
     const int half = std::max((prompt_budget_ + 1) / 2, options_.least_prompt_part);
-    return std::min({left, prompt_budget_, others_wait ? half : prompt_budget_});
+    return std::min({left, prompt_budget_, prompts_to_come_ > 0 ? half : prompt_budget_});
 }
 
 void Scheduler::plan(RequestId id, Sequence& sequence, int tokens) {
@@ -177,7 +180,7 @@ void Scheduler::admit_waiting() {
         const auto first = waiting_.begin();
         Sequence& sequence = first->second;
         if (prompt_budget_ == 0 || !start(sequence)) return;
-        const int tokens = prompt_tokens(sequence.left(), waiting() > 1);
+        const int tokens = prompt_tokens(sequence.left());
         const auto started = running_.insert(waiting_.extract(first)).position;
         if (!find_pages(started, tokens)) return;  // it has started, and goes on in a later step
         if (started->second.decodes()) --prompt_budget_;

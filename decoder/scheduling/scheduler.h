@@ -123,11 +123,12 @@ class Scheduler {
 
     void check(const Request& request) const;
     void plan_running();
-    [[nodiscard]] int budget_of_prompts() const;
+    [[nodiscard]] StepLoad load_of_decoding() const;
+    [[nodiscard]] int budget_of_prompts(const StepLoad& decoding) const;
     [[nodiscard]] double stretch(std::int64_t decoding) const;
     void admit_waiting();
     void plan(RequestId id, Sequence& sequence, int tokens);
-    [[nodiscard]] int prompt_tokens(int left, bool others_wait) const;
+    [[nodiscard]] int prompt_tokens(int left);
     [[nodiscard]] bool find_pages(Sequences::iterator sequence, int tokens);
     void preempt(Sequences::iterator victim);
     [[nodiscard]] bool start(Sequence& sequence);
@@ -143,6 +144,8 @@ class Scheduler {
     StepLoad load_;  ///< of that
     bool under_way_ = false;
     int prompt_budget_ = 0;  ///< tokens that the step being planned has left for prompts
+    /// Sequences that may still get some of it: also those that wait, as many as there is room for.
+    std::int64_t prompts_to_come_ = 0;
     RequestId last_id_ = 0;
     SchedulerCounters counters_;
 };
