@@ -36,6 +36,7 @@ struct Options {
     bool chain = false;
     std::int64_t layers = 0;  ///< 0: all
     std::int64_t kv_len = 1024;
+    std::string prompt_tokens;  ///< "64,256"
 #if HONE_WITH_DECODER
     KvCacheOption kv_cache;
 #endif
@@ -269,6 +270,7 @@ Outcome bench_step(Options options, const Console& console) {
                         .kv_dtype = options.kv_cache.chosen(),
                         .sequences = std::move(sequences),
                         .kv_len = options.kv_len,
+                        .prompt_tokens = tokens_from(options.prompt_tokens, "--prompt-tokens"),
                         .device = chosen_gpus(find_gpus(), options.gpu).front().ordinal,
                         .rounds = options.rounds},
                        console);
@@ -325,6 +327,9 @@ Runner declare_bench(const Arguments& app) {
         .range(1, 1 << 20)
         .needs(chain);
     options->kv_cache.declare(app).needs(chain);
+    app.add_option("--prompt-tokens", options->prompt_tokens,
+                   "With --chain: also steps with a prompt of so many tokens beside the sequences")
+        .needs(chain);
     app.add_option("--layers", options->layers,
                    "With --chain: of so many layers, where the GPU has no room for all (default: all)")
         .range(1, 4096)

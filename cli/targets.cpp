@@ -201,15 +201,15 @@ std::size_t chosen(std::string_view option, const std::string& text,
                                           did_you_mean(text, names), fmt::join(names, ", ")));
 }
 
-std::vector<std::int64_t> tokens_from(const std::string& list) {
+std::vector<std::int64_t> tokens_from(const std::string& list, const char* option) {
     std::vector<std::int64_t> tokens;
     std::string_view rest = list;
     while (!rest.empty()) {
         const std::string_view word = rest.substr(0, rest.find(','));
         const std::optional<std::int64_t> value = parse_integer(word);
         if (!value)
-            throw usage("bad_tokens", fmt::format("--tokens: '{}' is no whole number", word),
-                        "--tokens 1,8,512");
+            throw usage("bad_tokens", fmt::format("{}: '{}' is no whole number", option, word),
+                        fmt::format("{} 1,8,512", option));
         tokens.push_back(*value);
         rest.remove_prefix(std::min(word.size() + 1, rest.size()));
     }

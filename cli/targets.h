@@ -69,8 +69,8 @@ void warn_of(const tuner::Workload& workload, const Console& console);
 [[nodiscard]] std::size_t chosen(std::string_view option, const std::string& text,
                                  std::span<const std::string_view> names);
 
-/// "1,8,512"; empty for "". Throws Failure (usage).
-[[nodiscard]] std::vector<std::int64_t> tokens_from(const std::string& list);
+/// "1,8,512", what `option` says; empty for "". Throws Failure (usage).
+[[nodiscard]] std::vector<std::int64_t> tokens_from(const std::string& list, const char* option = "--tokens");
 
 /// "RmsNorm" "dtype=bf16" "hidden=4096" "rows=16" as a problem. Throws ConfigError with what is wrong.
 [[nodiscard]] Problem problem_from_words(const std::vector<std::string>& words);

@@ -13,12 +13,19 @@ using decoder::ChainTimes;
 using decoder::Part;
 using tuner::Align;
 
+/// The same step with a prompt beside the sequences.
+struct WithPrompt {
+    std::int64_t tokens = 0;
+    double us = 0;
+};
+
 /// One step of so many sequences, with what it could take at best.
 struct Measured {
     std::int64_t sequences = 0;
     ChainTimes times;
     double floor_us = 0;
     double bytes_per_s = 0;
+    std::vector<WithPrompt> with_prompts{};
 
     [[nodiscard]] double floor_of(std::int64_t bytes) const {
         return 1e6 * static_cast<double>(bytes) / bytes_per_s;
@@ -40,11 +47,14 @@ Json json_of(const Measured& measured, std::int64_t layers) {
         parts.push_back({{"part", decoder::name(part.part)},
                          {"us", part.us},
                          {"floor_us", measured.floor_of(part.bytes)}});
+    Json with_prompts = Json::array();
+    for (const WithPrompt& step : measured.with_prompts)
+        with_prompts.push_back({{"prompt_tokens", step.tokens}, {"us", step.us}});
     return {
         {"sequences", measured.sequences}, {"step_us", times.step_us},
         {"floor_us", measured.floor_us},   {"layer_us", measured.layers_us() / static_cast<double>(layers)},
         {"launches", times.launches},      {"idle_launches_us", times.idle_us},
-        {"parts", std::move(parts)}};
+        {"parts", std::move(parts)},       {"with_prompts", std::move(with_prompts)}};
 }
 
 std::string text_of(const Measured& measured, std::int64_t layers, const tuner::Page& page) {
@@ -62,19 +72,50 @@ std::string text_of(const Measured& measured, std::int64_t layers, const tuner::
         table.add({std::string(decoder::name(part.part)), tuner::format_us(part.us),
                    tuner::format_share(part.us / times.step_us),
                    part.bytes > 0 ? tuner::format_us(measured.floor_of(part.bytes)) : ""});
-    return text + table.render(page, "  ") + '\n';
+    text += table.render(page, "  ");
+    for (const WithPrompt& step : measured.with_prompts)
+        text += fmt::format("  with {} tokens of a prompt {} us ({:.2f}x)\n", step.tokens,
+                            tuner::format_us(step.us), step.us / times.step_us);
+    return text + '\n';
+}
+
+/// What the decoder has room for: the sequences and the longest prompt.
+std::int64_t step_tokens(const ChainOptions& options) {
+    std::int64_t tokens = decoder::ModelOptions().max_step_tokens;
+    for (const std::int64_t prompt : options.prompt_tokens)
+        tokens = std::max(tokens, prompt + std::ranges::max(options.sequences));
+    return tokens;
+}
+
+std::int64_t context(const ChainOptions& options) {
+    std::int64_t tokens = timed_context(options.model, options.kv_len);
+    for (const std::int64_t prompt : options.prompt_tokens) tokens = std::max(tokens, prompt + 1);
+    return tokens;
+}
+
+std::vector<WithPrompt> with_prompts(const ChainOptions& options, std::int64_t sequences,
+                                     decoder::Forward& forward) {
+    std::vector<WithPrompt> steps;
+    for (const std::int64_t tokens : options.prompt_tokens) {
+        const decoder::StepLoad load{
+            .sequences = sequences, .keys = sequences * options.kv_len, .prompt_tokens = tokens};
+        steps.push_back({tokens, forward.step_us(load, options.rounds)});
+    }
+    return steps;
 }
 
 }  // namespace
 
 Outcome bench_chain(const ChainOptions& options, const Console& console) {
-    const auto model = loaded_model({.made_up = options.model,
-                                     .quantize = options.quantize,
-                                     .kv_dtype = options.kv_dtype,
-                                     .device = options.device,
-                                     .max_sequences = std::ranges::max(options.sequences),
-                                     .max_context = timed_context(options.model, options.kv_len)},
-                                    console);
+    const auto model = loaded_model(
+        {.made_up = options.model,
+         .quantize = options.quantize,
+         .kv_dtype = options.kv_dtype,
+         .device = options.device,
+         .max_sequences = std::ranges::max(options.sequences) + (options.prompt_tokens.empty() ? 0 : 1),
+         .max_context = context(options),
+         .max_step_tokens = step_tokens(options)},
+        console);
     const DeviceTraits traits = runtime::device_traits(model->gpu().driver(), options.device);
     const std::int64_t layers = options.model.num_hidden_layers;
     Outcome outcome{.data = {{"model", options.model.name},
@@ -96,7 +137,8 @@ Outcome bench_chain(const ChainOptions& options, const Console& console) {
             .times = model->forward().chain_times(sequences, options.kv_len, options.rounds),
             .floor_us = 1e6 * static_cast<double>(model->floor_bytes(sequences, options.kv_len)) /
                         traits.memory_bytes_per_s,
-            .bytes_per_s = traits.memory_bytes_per_s};
+            .bytes_per_s = traits.memory_bytes_per_s,
+            .with_prompts = with_prompts(options, sequences, model->forward())};
         outcome.data["steps"].push_back(json_of(measured, layers));
         outcome.text += text_of(measured, layers, console.page);
     }

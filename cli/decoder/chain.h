@@ -18,6 +18,8 @@ struct ChainOptions {
     KvDtype kv_dtype = KvDtype::same;
     std::vector<std::int64_t> sequences{1};
     std::int64_t kv_len = 1024;  ///< keys of each sequence
+    /// Beside these: steps with a prompt of so many tokens.
+    std::vector<std::int64_t> prompt_tokens{};
     int device = 0;
     int rounds = 50;
 };

@@ -1,6 +1,7 @@
 // hone serve: a model over HTTP, as OpenAI's clients speak.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "cli/command_list.h"
@@ -8,6 +9,7 @@
 #include "cli/decoder/weight_format.h"
 #include "cli/interrupt.h"
 #include "decoder/engine/engine.h"
+#include "decoder/engine/step_times.h"
 #include "decoder/error.h"
 #include "decoder/serve/model_server.h"
 #include "tuner/models/known_models.h"
@@ -26,8 +28,10 @@ struct Options {
     int sequences = 64;
     std::int64_t context = 0;
     std::int64_t step_tokens = 2048;
-    std::int64_t step_prompt_tokens = 256;
-    int requests = 256;
+    std::int64_t step_prompt_tokens = 0;
+    double step_stretch = 1.25;
+    double max_step_stretch = 3;
+    int requests = 0;
     int body_mib = 8;
     double grace_s = 5;
     double memory_share = 0.9;
@@ -69,9 +73,22 @@ std::unique_ptr<decoder::RunningModel> running_model(const Options& options, con
     return loaded_model(std::move(how), console);
 }
 
+int max_requests(const Options& options) {
+    return options.requests > 0 ? options.requests : std::max(256, options.sequences);
+}
+
+decoder::EngineOptions engine_options(const Options& options, decoder::RunningModel& model) {
+    decoder::EngineOptions how{.step_prompt_tokens = options.step_prompt_tokens,
+                               .step_stretch = options.step_stretch,
+                               .max_step_stretch = options.max_step_stretch};
+    if (how.step_stretch > 0)
+        how.step_times = decoder::measured_steps(model, std::max(how.step_stretch, how.max_step_stretch));
+    return how;
+}
+
 decoder::ServeOptions serve_options(const Options& options) {
     return {.http = {.host = options.host, .port = options.port},
-            .service = {.max_requests = options.requests,
+            .service = {.max_requests = max_requests(options),
                         .max_body_bytes = static_cast<std::size_t>(options.body_mib) << 20},
             .grace = std::chrono::milliseconds(static_cast<std::int64_t>(options.grace_s * 1000))};
 }
@@ -95,13 +112,18 @@ Outcome serve(const Options& options, const Console& console) {
                                         "alone, 0.0.0.0 for every address, or one of them",
                                         ""});
     }
+    if (options.step_stretch != 0 && !(options.step_stretch >= 1)) {
+        throw Failure(ExitCode::usage,
+                      {"bad_option",
+                       fmt::format("--step-stretch is {}; allowed: 0, or from 1", options.step_stretch), ""});
+    }
     const std::atomic<bool>& stop =
         stop_on_interrupt("stopping: requests under way are finished (again: stop at once)");
     const decoder::ServedModel served = served_model(options);
     try {
         require_free_port(options);
         const auto model = running_model(options, console);
-        decoder::Engine engine(*model, options.step_prompt_tokens);
+        decoder::Engine engine(*model, engine_options(options, *model));
         decoder::ModelServer server(engine, served, serve_options(options));
         say_ready(served, server.address(), console);
         const std::string why = server.run(stop);
@@ -127,20 +149,29 @@ Runner declare_serve(const Arguments& app) {
     options->kv_cache.declare(app);
     declare_gpu(app, options->device);
     app.add_option("--max-sequences", options->sequences, "Texts that are computed together (default: 64)")
-        .range(1, 256);
+        .range(1, 1024);
     app.add_option("--context", options->context,
                    "Tokens of a text, prompt included (default: as many as the model knows, at most 8192)")
         .range(2, 1 << 30);
     app.add_option("--max-step-tokens", options->step_tokens, "Tokens that a step computes (default: 2048)");
+    app.add_option("--step-stretch", options->step_stretch,
+                   "How many times as long as without prompts a step may take for prompts beside texts that "
+                   "grow: less keeps the time between tokens even, more brings first tokens sooner; 0: "
+                   "whatever it takes (default: 1.25)")
+        .range(0.0, 1000.0);
+    app.add_option("--max-step-stretch", options->max_step_stretch,
+                   "The same where a quarter of the texts wait for their prompts; in between in proportion "
+                   "(default: 3)")
+        .range(0.0, 1000.0);
     app.add_option("--step-prompt-tokens", options->step_prompt_tokens,
-                   "Of these, tokens of prompts beside texts that grow: fewer keep the time between tokens "
-                   "even, more bring first tokens sooner; 0: as many as there is room for (default: 256)")
+                   "And tokens of prompts in such a step at most; 0: as many as there is room for (default)")
         .range(0, 65536);
     app.add_option("--memory-share", options->memory_share,
                    "Of the GPU's memory that the weights leave, for keys and values at most (default: 0.9)")
         .range(0.0, 1.0);
     app.add_option("--max-requests", options->requests,
-                   "Requests that are answered at a time; others get 429 (default: 256)")
+                   "Requests that are answered at a time; others get 429 (default: 256, or --max-sequences "
+                   "where that is more)")
         .range(1, 4096);
     app.add_option("--max-body", options->body_mib, "MiB of a request at the most (default: 8)")
         .range(1, 256);

@@ -44,7 +44,7 @@ typedef struct hone_decoder_options {
     uint32_t struct_size;
     uint32_t flags;        /* HONE_NO_CACHE */
     int32_t device;        /* as the CUDA driver counts, that is, after CUDA_VISIBLE_DEVICES */
-    int32_t max_sequences; /* texts that are computed together, 1 to 256; others wait for their turn */
+    int32_t max_sequences; /* texts that are computed together, 1 to 1024; others wait for their turn */
     int64_t max_context; /* tokens of a text, prompt included; 0: as many as the model knows, at most 8192 */
     int64_t max_step_tokens; /* tokens that a step computes, max_sequences to 65536 */
     double memory_share;     /* of the GPU's free memory, for keys and values at most; above 0, to 1 */

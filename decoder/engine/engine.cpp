@@ -10,20 +10,23 @@
 namespace hone::decoder {
 namespace {
 
-SchedulerOptions scheduler_options(const Capacity& capacity, std::int64_t step_prompt_tokens) {
+SchedulerOptions scheduler_options(const Capacity& capacity, EngineOptions options) {
     return {.pages = static_cast<int>(capacity.pages),
             .page_size = static_cast<int>(capacity.page_size),
             .max_sequences = static_cast<int>(capacity.sequences),
             .max_step_tokens = static_cast<int>(capacity.step_tokens),
-            .step_prompt_tokens = static_cast<int>(step_prompt_tokens),
+            .step_prompt_tokens = static_cast<int>(options.step_prompt_tokens),
+            .step_stretch = options.step_stretch,
+            .max_step_stretch = options.max_step_stretch,
+            .cost = StepCost(std::move(options.step_times)),
             .max_context = static_cast<int>(capacity.context)};
 }
 
 }  // namespace
 
-Engine::Engine(RunningModel& model, std::int64_t step_prompt_tokens)
+Engine::Engine(RunningModel& model, EngineOptions options)
     : model_(model),
-      scheduler_(scheduler_options(model.capacity(), step_prompt_tokens)),
+      scheduler_(scheduler_options(model.capacity(), std::move(options))),
       thread_([this](const std::stop_token& stop) { run(stop); }) {
     started_.wait(false);
 }
@@ -61,6 +64,7 @@ EngineState Engine::state() const {
             .pages_used = pool.size() - pool.available(),
             .counters = scheduler_.counters(),
             .new_tokens = new_tokens_,
+            .times = times_,
             .failure = failure_};
 }
 
@@ -98,14 +102,33 @@ void Engine::compute_step(std::unique_lock<std::mutex>& lock) {
         draws.push_back(found == requests_.end() ? Draw{} : Draw{found->second.wishes, found->second.drawn});
     }
     lock.unlock();
+    const Clock::time_point begun = Clock::now();
     model_.forward().start(parts, draws);
     lock.lock();
     hand_out(lock);
     lock.unlock();
     const std::vector<int> drawn = model_.forward().finish();
+    const Clock::time_point ended = Clock::now();
     lock.lock();
+    note_times(begun, ended);
     note(scheduler_.complete(drawn));
-    if (scheduler_.idle()) hand_out(lock);
+    if (scheduler_.idle()) {
+        last_end_.reset();
+        hand_out(lock);
+    }
+}
+
+void Engine::note_times(Clock::time_point begun, Clock::time_point ended) {
+    const auto seconds = [](Clock::duration time) { return std::chrono::duration<double>(time).count(); };
+    const double step_s = seconds(ended - begun);
+    times_.steps_s += step_s;
+    if (scheduler_.load().is_mixed()) {
+        times_.mixed_steps_s += step_s;
+        times_.expected_mixed_s += scheduler_.expected_s();
+    }
+    if (last_end_) times_.between_steps_s += seconds(begun - *last_end_);
+    last_end_ = ended;
+    scheduler_.note_time(step_s);
 }
 
 void Engine::note(std::span<const NewToken> tokens) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <map>
@@ -33,6 +34,14 @@ struct Listener {
     std::function<void(const std::string&)> on_failure;
 };
 
+/// Seconds of steps, from when their inputs are written until the host has the tokens.
+struct StepTimes {
+    double steps_s = 0;
+    double mixed_steps_s = 0;     ///< of those with prompts beside texts that grow
+    double expected_mixed_s = 0;  ///< what these were expected to take
+    double between_steps_s = 0;   ///< from a step to the next, where there was one to compute
+};
+
 struct EngineState {
     int running = 0;  ///< requests that take part in steps
     int waiting = 0;
@@ -40,6 +49,7 @@ struct EngineState {
     int pages_used = 0;
     SchedulerCounters counters{};
     std::uint64_t new_tokens = 0;
+    StepTimes times{};
     std::string failure{};  ///< why no request is taken any more
 };
 
@@ -60,12 +70,19 @@ class TokenEngine {
     [[nodiscard]] virtual int max_context() const = 0;
 };
 
+/// What prompts may do to texts that grow and wait for the step.
+struct EngineOptions {
+    std::int64_t step_prompt_tokens = 0;  ///< SchedulerOptions' of that name, as the next two
+    double step_stretch = 0;
+    double max_step_stretch = 0;
+    std::vector<StepTime> step_times{};  ///< of the model: measured_steps()
+};
+
 class Engine final : public TokenEngine {
   public:
-    /// `model` must outlive it, and belongs to its thread until then. `step_prompt_tokens`: of prompts, that
-    /// a step computes at most beside texts that grow and wait for it; 0: as many as a step has room for.
-    /// Its thread waits for requests when it returns.
-    explicit Engine(RunningModel& model, std::int64_t step_prompt_tokens = 0);
+    /// `model` must outlive it, and belongs to its thread until then. Its thread waits for requests when it
+    /// returns.
+    explicit Engine(RunningModel& model, EngineOptions options = {});
     /// Ends after the step under way; requests that are left get nothing more.
     ~Engine() override;
 
@@ -75,6 +92,7 @@ class Engine final : public TokenEngine {
     [[nodiscard]] int max_context() const override;
 
   private:
+    using Clock = std::chrono::steady_clock;
     struct Running {
         Wishes wishes;
         std::shared_ptr<const Listener> listener;
@@ -84,6 +102,7 @@ class Engine final : public TokenEngine {
     void run(const std::stop_token& stop);
     void say_started();
     void compute_step(std::unique_lock<std::mutex>& lock);
+    void note_times(Clock::time_point begun, Clock::time_point ended);
     void note(std::span<const NewToken> tokens);
     void hand_out(std::unique_lock<std::mutex>& lock);
     void fail(const char* why, std::unique_lock<std::mutex>& lock) noexcept;
@@ -96,6 +115,8 @@ class Engine final : public TokenEngine {
     /// Tokens of the last step, which their listeners hear of while the GPU computes the next one.
     std::vector<std::pair<std::shared_ptr<const Listener>, NewToken>> news_;
     std::uint64_t new_tokens_ = 0;
+    StepTimes times_;
+    std::optional<Clock::time_point> last_end_;  ///< of the step before, where another one follows at once
     std::string failure_;
     std::atomic<bool> started_{false};
     std::jthread thread_;  ///< the last: ends before what it uses

@@ -38,8 +38,8 @@ void require(bool holds, std::string_view name, Number value, std::string_view a
 
 /// What needs no GPU, before weights are read for minutes. `known`: the model's positions; 0: not said.
 void check(const ModelOptions& options, std::int64_t known) {
-    require(options.max_sequences >= 1 && options.max_sequences <= 256, "sequences", options.max_sequences,
-            "1 to 256");
+    require(options.max_sequences >= 1 && options.max_sequences <= 1024, "sequences", options.max_sequences,
+            "1 to 1024");
     require(options.max_step_tokens >= options.max_sequences && options.max_step_tokens <= 65536,
             "tokens of a step", options.max_step_tokens,
             fmt::format("{} (sequences) to 65536", options.max_sequences));

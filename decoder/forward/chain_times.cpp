@@ -24,6 +24,39 @@ constexpr std::array<std::string_view, 15> part_names{"embedding",
                                                       "head",
                                                       "sampling"};
 
+/// Parts of a step for its time alone: first tokens of the vocabulary, in pages that are dealt out in turn.
+class MadeUpStep {
+  public:
+    MadeUpStep(const StepLoad& load, const Capacity& capacity)
+        : tokens_(elements(std::max<std::int64_t>(load.prompt_tokens, 1))) {
+        const std::int64_t keys = load.sequences > 0 ? load.keys / load.sequences : 0;
+        pages_.reserve(elements(load.sequences + 1));
+        for (std::int64_t i = 0; i < load.sequences; ++i)
+            add(std::max<std::int64_t>(keys - 1, 0), 1, capacity);
+        if (load.prompt_tokens > 0) add(load.prompt_begin, load.prompt_tokens, capacity);
+        draws.resize(parts.size());
+    }
+
+    std::vector<StepPart> parts;
+    std::vector<Draw> draws;
+
+  private:
+    void add(std::int64_t begin, std::int64_t tokens, const Capacity& capacity) {
+        std::vector<int>& pages = pages_.emplace_back();
+        for (std::int64_t at = 0; at < begin + tokens; at += capacity.page_size)
+            pages.push_back(static_cast<int>(next_page_++ % capacity.pages));
+        parts.push_back({.request = 0,
+                         .begin = static_cast<int>(begin),
+                         .tokens = std::span(tokens_).first(elements(tokens)),
+                         .pages = pages,
+                         .samples = true});
+    }
+
+    std::vector<int> tokens_;
+    std::vector<std::vector<int>> pages_;
+    std::int64_t next_page_ = 0;
+};
+
 double median(std::vector<double> times) {
     const auto middle = times.begin() + std::ssize(times) / 2;
     std::ranges::nth_element(times, middle);
@@ -74,6 +107,20 @@ double Forward::graph_us(std::int64_t sequences, std::int64_t kv_len, int repeti
     const StepGraph& step = graph_of(room, kv_len);
     std::vector<double> times;
     for (int i = 0; i < repetitions; ++i) times.push_back(replay_us(step.graph.get()));
+    return median(std::move(times));
+}
+
+double Forward::step_us(const StepLoad& load, int repetitions) {
+    const MadeUpStep step(load, capacity_);
+    const runtime::Driver& driver = gpu_.driver();
+    std::vector<double> times;
+    for (int i = 0; i < repetitions; ++i) {
+        runtime::check(driver, driver.cuEventRecord(memory_->start.get(), gpu_.stream()), "event");
+        start(step.parts, step.draws);
+        runtime::check(driver, driver.cuEventRecord(memory_->stop.get(), gpu_.stream()), "event");
+        gpu_.wait();
+        times.push_back(runtime::elapsed_us(driver, memory_->start.get(), memory_->stop.get()));
+    }
     return median(std::move(times));
 }
 

@@ -19,7 +19,8 @@ void require(Status status, const char* what) {
 namespace {
 
 /// Sequences that a graph is made for: a step takes the next one that has room.
-constexpr std::int64_t graph_sizes[] = {1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 160, 192, 224, 256};
+constexpr std::int64_t graph_sizes[] = {1,   2,   4,   8,   16,  24,  32,  48,  64,  96,  128, 160,
+                                        192, 224, 256, 320, 384, 448, 512, 640, 768, 896, 1024};
 /// In place of a token that is not there yet.
 constexpr std::int32_t not_drawn = -1;
 /// How often a wait looks for tokens until it asks the driver whether the step has failed.

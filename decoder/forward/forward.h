@@ -17,6 +17,7 @@
 #include "decoder/forward/part.h"
 #include "decoder/forward/step_inputs.h"
 #include "decoder/scheduling/scheduler.h"
+#include "decoder/scheduling/step_cost.h"
 #include "kernel_templates/family.h"
 
 namespace hone::decoder {
@@ -90,6 +91,10 @@ class Forward {
     /// Microseconds that a replay of the graph of a step of so many sequences takes, without the host; the
     /// median of `repetitions`. For benchmarks: the cache's content does not matter.
     [[nodiscard]] double graph_us(std::int64_t sequences, std::int64_t kv_len, int repetitions);
+    /// Microseconds that a step of this load takes on the GPU, the copy of its inputs included, and its
+    /// launches where they do not keep ahead; the median of `repetitions`. As graph_us(), for steps with a
+    /// prompt, too, which then comes to its end. Overwrites pages of the cache.
+    [[nodiscard]] double step_us(const StepLoad& load, int repetitions);
     /// Of the same graph, beside others that lack one of its parts each. Captures them.
     [[nodiscard]] ChainTimes chain_times(std::int64_t sequences, std::int64_t kv_len, int repetitions);
 

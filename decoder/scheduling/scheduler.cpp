@@ -11,7 +11,8 @@
 namespace hone::decoder {
 namespace {
 
-void require(bool holds, std::string_view name, std::int64_t value, std::string_view allowed) {
+template <class Number>
+void require(bool holds, std::string_view name, Number value, std::string_view allowed) {
     if (!holds) throw DecoderError(fmt::format("{} is {}; allowed: {}", name, value, allowed));
 }
 
@@ -23,6 +24,11 @@ Scheduler::Scheduler(const SchedulerOptions& options)
     require(options.max_step_tokens >= options.max_sequences, "max_step_tokens", options.max_step_tokens,
             fmt::format("from max_sequences, {}", options.max_sequences));
     require(options.step_prompt_tokens >= 0, "step_prompt_tokens", options.step_prompt_tokens, "from 0");
+    require(options.step_stretch == 0 || options.step_stretch >= 1, "step_stretch", options.step_stretch,
+            "from 1, or 0");
+    require(options.max_step_stretch >= 0, "max_step_stretch", options.max_step_stretch, "from 0");
+    require(options.least_prompt_tokens >= 1, "least_prompt_tokens", options.least_prompt_tokens, "from 1");
+    require(options.least_prompt_part >= 1, "least_prompt_part", options.least_prompt_part, "from 1");
     require(options.max_context >= 2, "max_context", options.max_context, "from 2");
 }
 
@@ -67,6 +73,7 @@ void Scheduler::drop_cancelled() {
 const std::vector<StepPart>& Scheduler::next() {
     if (under_way_) return step_;
     step_.clear();
+    load_ = {};
     plan_running();
     admit_waiting();
     under_way_ = !step_.empty();
@@ -76,26 +83,65 @@ const std::vector<StepPart>& Scheduler::next() {
 // In the order in which they came. Who gives way is younger than whom it gives way to, and so not planned
 // yet; the oldest gets what it needs, so that every text comes to its end.
 void Scheduler::plan_running() {
-    const auto decoding =
-        std::ranges::count_if(running_, [](const auto& one) { return one.second.decodes(); });
-    prompt_budget_ = options_.max_step_tokens - static_cast<int>(decoding);
-    if (decoding > 0 && options_.step_prompt_tokens > 0)
-        prompt_budget_ = std::min(prompt_budget_, options_.step_prompt_tokens);
+    const StepLoad decoding = load_of_decoding();
+    prompts_to_come_ = running() - decoding.sequences +
+                       std::min<std::int64_t>(waiting(), options_.max_sequences - running());
+    prompt_budget_ = budget_of_prompts(decoding);
     for (auto one = running_.begin(); one != running_.end(); ++one) {
         Sequence& sequence = one->second;
-        const bool others_wait = std::next(one) != running_.end() || !waiting_.empty();
-        const int tokens = sequence.decodes() ? 1 : prompt_tokens(sequence.left(), others_wait);
+        const int tokens = sequence.decodes() ? 1 : prompt_tokens(sequence.left());
         if (tokens > 0 && find_pages(one, tokens)) plan(one->first, sequence, tokens);
     }
 }
 
-/// A prompt takes what the step has left, or half of it where others wait.
-int Scheduler::prompt_tokens(int left, bool others_wait) const {
-    return std::min(left, others_wait ? (prompt_budget_ + 1) / 2 : prompt_budget_);
+/// Of the sequences that decode, and where the first prompt that has begun goes on.
+StepLoad Scheduler::load_of_decoding() const {
+    StepLoad load;
+    for (const auto& [id, sequence] : running_) {
+        if (sequence.decodes()) {
+            ++load.sequences;
+            load.keys += sequence.computed + 1;
+        } else if (load.prompt_begin == 0) {
+            load.prompt_begin = sequence.computed;
+        }
+    }
+    return load;
+}
+
+int Scheduler::budget_of_prompts(const StepLoad& decoding) const {
+    std::int64_t budget = options_.max_step_tokens - decoding.sequences;
+    if (decoding.sequences == 0) return static_cast<int>(budget);
+    if (options_.step_prompt_tokens > 0) budget = std::min<std::int64_t>(budget, options_.step_prompt_tokens);
+    if (options_.step_stretch > 0 && options_.cost)
+        budget = options_.cost->prompt_tokens_within(stretch(decoding.sequences), decoding,
+                                                     options_.least_prompt_tokens, budget);
+    return static_cast<int>(budget);
+}
+
+/// What a step may take over one without prompts.
+double Scheduler::stretch(std::int64_t decoding) const {
+    constexpr double share_for_all = 0.25;
+    const double share =
+        static_cast<double>(prompts_to_come_) / static_cast<double>(prompts_to_come_ + decoding);
+    const double more = std::max(options_.max_step_stretch - options_.step_stretch, 0.0);
+    return options_.step_stretch + more * std::min(share / share_for_all, 1.0);
+}
+
+/// A prompt takes what the step has left, or half of it where others follow.
+int Scheduler::prompt_tokens(int left) {
+    --prompts_to_come_;
+    const int half = std::max((prompt_budget_ + 1) / 2, options_.least_prompt_part);
+    return std::min({left, prompt_budget_, prompts_to_come_ > 0 ? half : prompt_budget_});
 }
 
 void Scheduler::plan(RequestId id, Sequence& sequence, int tokens) {
-    if (!sequence.decodes()) prompt_budget_ -= tokens;
+    if (sequence.decodes()) {
+        ++load_.sequences;
+        load_.keys += sequence.computed + 1;
+    } else {
+        prompt_budget_ -= tokens;
+        load_.add_prompt(tokens, sequence.computed);
+    }
     step_.push_back({.request = id,
                      .begin = sequence.computed,
                      .tokens = std::span(sequence.tokens)
@@ -134,7 +180,7 @@ void Scheduler::admit_waiting() {
         const auto first = waiting_.begin();
         Sequence& sequence = first->second;
         if (prompt_budget_ == 0 || !start(sequence)) return;
-        const int tokens = prompt_tokens(sequence.left(), waiting() > 1);
+        const int tokens = prompt_tokens(sequence.left());
         const auto started = running_.insert(waiting_.extract(first)).position;
         if (!find_pages(started, tokens)) return;  // it has started, and goes on in a later step
         if (started->second.decodes()) --prompt_budget_;
@@ -174,10 +220,15 @@ std::vector<NewToken> Scheduler::complete(std::span<const int> drawn) {
             sequence.cancelled = true;  // its pages go with those of the cancelled
     }
     counters_.steps += step_.empty() ? 0 : 1;
+    counters_.mixed_steps += load_.is_mixed() ? 1 : 0;
     step_.clear();
     under_way_ = false;
     drop_cancelled();
     return made;
+}
+
+void Scheduler::note_time(double seconds) {
+    if (options_.cost) options_.cost->note({load_, seconds});
 }
 
 void Scheduler::advance(Sequence& sequence, int tokens) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "decoder/scheduling/page_pool.h"
+#include "decoder/scheduling/step_cost.h"
 
 namespace hone::decoder {
 
@@ -22,6 +23,17 @@ struct SchedulerOptions {
     /// Of these, tokens of prompts beside a sequence that decodes and waits for the step; 0: as many as there
     /// is room for.
     int step_prompt_tokens = 0;
+    /// And as many as leave such a step within so many times what it takes without prompts, as `cost` has it;
+    /// 0: whatever it takes. Where texts wait for their prompts, proportionally more, up to max_step_stretch
+    /// where they are a quarter of all: else prompts would come too slowly for the texts that end.
+    double step_stretch = 0;
+    double max_step_stretch = 0;
+    /// But so many, where that are more: prompts go on also beside sequences that leave no time.
+    int least_prompt_tokens = 64;
+    /// Where prompts share a step, each has half of what is left, and at least so many tokens: attention's
+    /// tiles are for as many of one prompt, and take as long with fewer.
+    int least_prompt_part = 128;
+    std::optional<StepCost> cost{};
     int max_context = 0;  ///< tokens of a prompt and what follows it
 };
 
@@ -53,6 +65,7 @@ struct NewToken {
 
 struct SchedulerCounters {
     std::uint64_t steps = 0;
+    std::uint64_t mixed_steps = 0;  ///< with a prompt's tokens beside a sequence that decodes
     std::uint64_t computed_tokens = 0;
     std::uint64_t shared_tokens = 0;  ///< of prompts, found in pages of others
     std::uint64_t preemptions = 0;
@@ -74,6 +87,15 @@ class Scheduler {
     /// The next step; complete() has to follow. Without parts only when idle(). What it points to is valid
     /// until then.
     [[nodiscard]] const std::vector<StepPart>& next();
+    /// What the step under way computes.
+    [[nodiscard]] const StepLoad& load() const { return load_; }
+    /// Seconds that it, or a step of another load, will take, as far as is known.
+    [[nodiscard]] double expected_s() const { return expected_s(load_); }
+    [[nodiscard]] double expected_s(const StepLoad& load) const {
+        return options_.cost ? options_.cost->of(load) : 0;
+    }
+    /// It took so long: what later steps will take is judged by it.
+    void note_time(double seconds);
     /// The step is computed; `drawn` has a token for each part that samples, in their order. Returns the new
     /// tokens of requests that were not cancelled meanwhile. Throws DecoderError, and leaves the step under
     /// way, for another number of tokens.
@@ -101,9 +123,12 @@ class Scheduler {
 
     void check(const Request& request) const;
     void plan_running();
+    [[nodiscard]] StepLoad load_of_decoding() const;
+    [[nodiscard]] int budget_of_prompts(const StepLoad& decoding) const;
+    [[nodiscard]] double stretch(std::int64_t decoding) const;
     void admit_waiting();
     void plan(RequestId id, Sequence& sequence, int tokens);
-    [[nodiscard]] int prompt_tokens(int left, bool others_wait) const;
+    [[nodiscard]] int prompt_tokens(int left);
     [[nodiscard]] bool find_pages(Sequences::iterator sequence, int tokens);
     void preempt(Sequences::iterator victim);
     [[nodiscard]] bool start(Sequence& sequence);
@@ -116,8 +141,11 @@ class Scheduler {
     Sequences running_;
     Sequences waiting_;
     std::vector<StepPart> step_;
+    StepLoad load_;  ///< of that
     bool under_way_ = false;
     int prompt_budget_ = 0;  ///< tokens that the step being planned has left for prompts
+    /// Sequences that may still get some of it: also those that wait, as many as there is room for.
+    std::int64_t prompts_to_come_ = 0;
     RequestId last_id_ = 0;
     SchedulerCounters counters_;
 };

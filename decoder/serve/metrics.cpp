@@ -57,6 +57,15 @@ std::string Metrics::text(const EngineState& engine, int requests) const {
            "Tokens of prompts found in pages of other texts", engine.counters.shared_tokens);
     append(text, "hone_generated_tokens_total", "counter", "New tokens", engine.new_tokens);
     append(text, "hone_steps_total", "counter", "Steps computed", engine.counters.steps);
+    append(text, "hone_mixed_steps_total", "counter", "Of these, with prompts beside texts that grow",
+           engine.counters.mixed_steps);
+    append(text, "hone_steps_seconds_total", "counter", "Time of all steps", engine.times.steps_s);
+    append(text, "hone_mixed_steps_seconds_total", "counter",
+           "Time of those with prompts beside texts that grow", engine.times.mixed_steps_s);
+    append(text, "hone_mixed_steps_expected_seconds_total", "counter",
+           "What those were expected to take: --step-stretch goes by it", engine.times.expected_mixed_s);
+    append(text, "hone_between_steps_seconds_total", "counter",
+           "Time from a step to the next, where there was one to compute", engine.times.between_steps_s);
     append(text, "hone_preemptions_total", "counter", "Texts that gave their pages away, to be computed anew",
            engine.counters.preemptions);
     to_first_token.append_to(text, "hone_time_to_first_token_seconds",

@@ -135,6 +135,9 @@ TEST_CASE("options that do not go are refused by their name") {
         served.sandbox.run({"serve", "model", "--host", "", "--port", "0"}).err.find("--host: no address") !=
         std::string::npos);
     CHECK(served.sandbox.run({"serve", "model", "--port", "0", "--memory-share", "1.5"}).code == 2);
+    const Ended shrunk = served.sandbox.run({"serve", "model", "--port", "0", "--step-stretch", "0.5"});
+    CHECK(shrunk.code == 2);
+    CHECK(shrunk.err.find("--step-stretch is 0.5; allowed: 0, or from 1") != std::string::npos);
     CHECK(served.sandbox.run({"serve", "model", "--port", "0", "--memory-share", "0.000001"})
               .err.find("a context of up to") != std::string::npos);
 }

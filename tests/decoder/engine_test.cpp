@@ -13,6 +13,7 @@
 #include <new>
 #include <utility>
 
+#include "decoder/engine/step_times.h"
 #include "decoder/error.h"
 #include "tests/decoder/coded_model.h"
 #include "tests/decoder/small_model.h"
@@ -82,6 +83,32 @@ TEST_CASE("requests of many lengths come to their ends, side by side, and give t
     CHECK(engine.state().pages_used == 0);
     CHECK(engine.state().new_tokens == 9 + 5 * 36);
     CHECK(engine.state().counters.shared_tokens == 0);
+    CHECK(model.runtime().counters().failed_launches == 0);
+}
+
+TEST_CASE("steps are measured before a model serves, and prompts beside texts are held within the stretch") {
+    const test::FakeMachine machine;
+    RunningModel model(small_options());
+    const std::uint64_t compiles = model.runtime().counters().compiles;
+    const std::vector<StepTime> times = measured_steps(model, 1.5);
+    const auto some = [&](auto holds) { return std::ranges::any_of(times, holds); };
+    CHECK(some([](const StepTime& t) { return t.load == StepLoad{.sequences = 4, .keys = 4 * 256}; }));
+    CHECK(some([](const StepTime& t) { return t.load == StepLoad{.prompt_tokens = 64}; }));
+    CHECK(some([](const StepTime& t) { return t.load.prompt_tokens > 0 && t.load.prompt_begin > 0; }));
+    CHECK(some([](const StepTime& t) { return t.load.is_mixed(); }));
+    CHECK(std::ranges::all_of(times, [](const StepTime& t) { return t.s > 0; }));
+    Engine engine(model, {.step_stretch = 1.5, .step_times = times});
+    Heard first;
+    Heard second;
+    engine.submit({.prompt = std::vector<int>(9, 7), .max_new_tokens = 200}, first.listener());
+    engine.submit({.prompt = std::vector<int>(250, 8), .max_new_tokens = 2}, second.listener());
+    CHECK(second.tokens().size() == 2);
+    CHECK(first.tokens().size() == 200);
+    const EngineState state = engine.state();
+    CHECK(state.times.steps_s > state.times.mixed_steps_s);
+    CHECK((state.times.mixed_steps_s > 0) == (state.counters.mixed_steps > 0));
+    CHECK((state.times.expected_mixed_s > 0) == (state.counters.mixed_steps > 0));
+    CHECK(model.runtime().counters().compiles == compiles);
     CHECK(model.runtime().counters().failed_launches == 0);
 }
 
@@ -197,8 +224,8 @@ TEST_CASE("what does not go is refused by its name") {
         CHECK(refusal(options).find("share of the memory is ") == 0);
     }
     options = small_options();
-    options.max_sequences = 257;
-    CHECK(refusal(options).find("sequences is 257") == 0);
+    options.max_sequences = 1025;
+    CHECK(refusal(options).find("sequences is 1025") == 0);
     options = small_options();
     options.made_up->architecture = "gemma3_text";
     CHECK(refusal(options).find("small: model_type gemma3_text is not run yet; those that are: gpt2, gemma, "

@@ -7,6 +7,7 @@
 #include <map>
 #include <random>
 #include <set>
+#include <utility>
 
 #include "decoder/error.h"
 
@@ -52,8 +53,11 @@ class Machine {
     }
     /// Whether nothing was wrong.
     [[nodiscard]] bool step() {
+        const std::uint64_t preemptions = scheduler.counters().preemptions;
         const std::vector<StepPart>& parts = scheduler.next();
         if (!is_within_limits(parts)) return false;
+        if (!is_within_stretch(parts) && scheduler.counters().preemptions == preemptions) return false;
+        if (!parts.empty()) scheduler.note_time(1e-3 * static_cast<double>(1 + (parts.size() * 7919) % 13));
         std::vector<int> drawn;
         for (const StepPart& part : parts) {
             if (!compute(part)) return false;
@@ -62,7 +66,9 @@ class Machine {
         for (const NewToken& token : scheduler.complete(drawn)) {
             texts_[token.request].push_back(token.token);
             made[token.request].push_back(token.token);
-            if (token.end != NewToken::End::none) ended.insert(token.request);
+            if (token.end == NewToken::End::none) continue;
+            ended.insert(token.request);
+            decoding_.erase(token.request);
         }
         return true;
     }
@@ -92,6 +98,27 @@ class Machine {
         return requests.size() == parts.size() && static_cast<int>(parts.size()) <= options_.max_sequences &&
                static_cast<int>(tokens) <= options_.max_step_tokens && (parts.empty() == scheduler.idle());
     }
+    /// Or as few tokens of prompts as are computed whatever they take. Steps do not count whose sequences are
+    /// others than those that decoded before: one found no page, was cancelled, or started with one token
+    /// left.
+    [[nodiscard]] bool is_within_stretch(const std::vector<StepPart>& parts) {
+        StepLoad load = scheduler.load();
+        const std::set<RequestId> before = std::exchange(decoding_, {});
+        std::set<RequestId> left_out = before;
+        bool starts_decoding = false;
+        for (const StepPart& part : parts) {
+            left_out.erase(part.request);
+            if (part.samples) decoding_.insert(part.request);
+            starts_decoding |= part.tokens.size() == 1 && part.samples && !before.contains(part.request);
+        }
+        if (starts_decoding || !left_out.empty()) return true;
+        if (options_.step_stretch == 0 || !load.is_mixed()) return true;
+        if (load.prompt_tokens <= options_.least_prompt_tokens) return true;
+        const double expected_s = scheduler.expected_s();
+        load.prompt_tokens = 0;
+        const double stretch = std::max(options_.step_stretch, options_.max_step_stretch);
+        return expected_s <= stretch * scheduler.expected_s(load) * (1 + 1e-9);
+    }
     /// Writes the part's places, which nobody else may see, and reads all before them.
     [[nodiscard]] bool compute(const StepPart& part) {
         const std::vector<int>& text = texts_[part.request];
@@ -117,6 +144,7 @@ class Machine {
     SchedulerOptions options_;
     std::vector<std::uint64_t> cells_;
     std::map<RequestId, std::vector<int>> texts_;
+    std::set<RequestId> decoding_;  ///< requests that got a token in the last step and have not ended
 };
 
 using Random = std::minstd_rand;
@@ -133,6 +161,19 @@ Request random_request(Random& random) {
     return request;
 }
 
+/// Of steps without prompts, and of prompts.
+StepCost random_cost(Random& random) {
+    std::vector<StepTime> times;
+    for (const std::int64_t sequences : {1, 3, 5}) {
+        for (const std::int64_t keys : {1, 10})
+            times.push_back(
+                {{.sequences = sequences, .keys = sequences * keys}, 1e-3 * between(random, 1, 9)});
+    }
+    for (const std::int64_t rows : {2, 4, 8, 14})
+        times.push_back({{.prompt_tokens = rows}, 1e-3 * between(random, 1, 9)});
+    return StepCost(std::move(times));
+}
+
 SchedulerOptions random_options(Random& random) {
     const int page_size = between(random, 1, 4);
     const int sequences = between(random, 1, 5);
@@ -141,6 +182,11 @@ SchedulerOptions random_options(Random& random) {
             .max_sequences = sequences,
             .max_step_tokens = sequences + between(random, 0, 9),
             .step_prompt_tokens = std::max(0, between(random, -3, 5)),
+            .step_stretch = random() % 2 == 0 ? 0 : 0.25 * between(random, 4, 12),
+            .max_step_stretch = 0.25 * between(random, 0, 16),
+            .least_prompt_tokens = between(random, 1, 3),
+            .least_prompt_part = between(random, 1, 6),
+            .cost = random_cost(random),
             .max_context = 22};
 }
 
@@ -175,8 +221,12 @@ std::string run_trace(unsigned seed, SchedulerCounters& all) {
     return "";
 }
 
-constexpr SchedulerOptions usual{
-    .pages = 64, .page_size = 4, .max_sequences = 8, .max_step_tokens = 16, .max_context = 200};
+const SchedulerOptions usual{.pages = 64,
+                             .page_size = 4,
+                             .max_sequences = 8,
+                             .max_step_tokens = 16,
+                             .least_prompt_part = 1,
+                             .max_context = 200};
 
 Request request_of(int prompt, int more, int first = 0) {
     Request request{.prompt = {}, .max_new_tokens = more};
@@ -233,6 +283,61 @@ TEST_CASE("beside a sequence that decodes, prompts take no more than they may; a
     CHECK(parts[2].tokens.size() == 3);
 }
 
+TEST_CASE(
+    "beside a sequence that decodes, prompts take no longer than they may; alone, as long as it takes") {
+    SchedulerOptions options = usual;
+    options.step_stretch = 1.5;
+    options.max_step_stretch = 1.5;
+    options.least_prompt_tokens = 2;
+    options.cost = StepCost({{{.sequences = 1, .keys = 1}, 10e-3},
+                             {{.sequences = 8, .keys = 8}, 10e-3},
+                             {{.prompt_tokens = 1}, 10e-3},
+                             {{.prompt_tokens = 5}, 14e-3},
+                             {{.prompt_tokens = 16}, 30e-3}});
+    Scheduler scheduler(options);
+    static_cast<void>(scheduler.add(request_of(16, 9)));
+    CHECK(scheduler.next().at(0).tokens.size() == 16);
+    static_cast<void>(scheduler.complete(std::vector{1}));
+    static_cast<void>(scheduler.add(request_of(9, 1, 100)));
+    CHECK(scheduler.next().at(1).tokens.size() == 4);
+    CHECK(scheduler.load() == StepLoad{.sequences = 1, .keys = 17, .prompt_tokens = 4});
+    CHECK(scheduler.expected_s() == doctest::Approx(14e-3));
+    for (int step = 0; step < 100; ++step)
+        scheduler.note_time(28e-3);  // the prompt takes longer than was measured
+    static_cast<void>(scheduler.complete(std::vector{2}));
+    CHECK(scheduler.counters().mixed_steps == 1);
+    CHECK(scheduler.next().at(1).tokens.size() == 2);
+    CHECK(scheduler.load() == StepLoad{.sequences = 1, .keys = 18, .prompt_tokens = 2, .prompt_begin = 4});
+}
+
+TEST_CASE("the more of the texts wait for their prompts, the longer a step may take") {
+    SchedulerOptions options = usual;
+    options.max_step_tokens = 100;
+    options.step_stretch = 1;
+    options.max_step_stretch = 5;
+    options.least_prompt_tokens = 1;
+    std::vector<StepTime> times{{{.sequences = 1, .keys = 1}, 10e-3}, {{.sequences = 8, .keys = 8}, 10e-3}};
+    for (int rows = 1; rows <= 108; ++rows) times.push_back({{.prompt_tokens = rows}, 1e-3 * rows});
+    options.cost = StepCost(times);
+    const auto prompt_tokens = [&](int decoding, int waiting) {
+        Scheduler scheduler(options);
+        for (int i = 0; i < decoding; ++i) static_cast<void>(scheduler.add(request_of(1, 50, 10 * i)));
+        static_cast<void>(scheduler.next());
+        static_cast<void>(scheduler.complete(std::vector<int>(static_cast<std::size_t>(decoding), 1)));
+        for (int i = 0; i < waiting; ++i) static_cast<void>(scheduler.add(request_of(60, 1, 1000 * i)));
+        static_cast<void>(scheduler.next());
+        CHECK(scheduler.load().sequences == decoding);
+        return scheduler.load().prompt_tokens;
+    };
+    CHECK(prompt_tokens(1, 1) == 40);  // half of the texts: all of the stretch
+    CHECK(prompt_tokens(6, 2) == 40);  // a quarter of them
+    CHECK(prompt_tokens(7, 1) == 20);  // an eighth
+    CHECK(prompt_tokens(7, 5) == 20);  // there is room for one
+    options.max_step_stretch = 0;
+    options.step_stretch = 1.5;
+    CHECK(prompt_tokens(6, 2) == 5);
+}
+
 TEST_CASE("prompts that wait together share a step") {
     Scheduler scheduler(usual);
     for (const int first : {0, 100, 200}) static_cast<void>(scheduler.add(request_of(40, 1, first)));
@@ -241,6 +346,13 @@ TEST_CASE("prompts that wait together share a step") {
     CHECK(parts[0].tokens.size() == 8);
     CHECK(parts[1].tokens.size() == 4);
     CHECK(parts[2].tokens.size() == 4);
+    SchedulerOptions options = usual;
+    options.least_prompt_part = 10;
+    Scheduler in_larger_parts(options);
+    for (const int first : {0, 100}) static_cast<void>(in_larger_parts.add(request_of(40, 1, first)));
+    REQUIRE(in_larger_parts.next().size() == 2);
+    CHECK(in_larger_parts.next()[0].tokens.size() == 10);
+    CHECK(in_larger_parts.next()[1].tokens.size() == 6);
 }
 
 TEST_CASE("a prompt that begins as another one is computed from where they part") {

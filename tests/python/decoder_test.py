@@ -289,7 +289,7 @@ class Refusing(Case):
             ({"format": "w5"}, hone.BadArgumentError, "format is w5; allowed: w4a16, w8a16, w8a8, fp8"),
             ({"group": 64}, hone.BadArgumentError, "group is 64; allowed: -1 without a format"),
             ({"kv_cache": "int4"}, hone.BadArgumentError, "kv_cache is int4; allowed: same, fp8"),
-            ({"max_sequences": 0}, hone.BadArgumentError, "sequences is 0; allowed: 1 to 256"),
+            ({"max_sequences": 0}, hone.BadArgumentError, "sequences is 0; allowed: 1 to 1024"),
             ({"max_context": 2000}, hone.BadArgumentError, "context is 2000; allowed: 1 to 1024"),
             ({"memory_share": 2}, hone.BadArgumentError, "memory_share is 2; allowed: above 0, to 1"),
             ({"max_sequences": 1 << 40}, ValueError, "max_sequences: 1099511627776; allowed are numbers of 32 bits"),
