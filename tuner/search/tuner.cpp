@@ -299,8 +299,10 @@ class Run {
         CandidateList candidates = list_candidates(problem, context_);
         candidates_listed_ += candidates.order.size();
         progress_.current_total = candidates.order.size();
-        prefetch(problem, candidates, {});
-        prefetch_ahead(tuning_time(problem));
+        planned_ = std::min(planned_, now());
+        prefetch(problem, candidates, until_planned());
+        planned_ += tuning_time(problem);
+        prefetch_ahead(until_planned());
         ProblemTuner tuner(problem, std::move(candidates), context_);
         ProblemResult result = tuner.run();
         result_.measurements += tuner.launched();
@@ -441,6 +443,11 @@ class Run {
         context_.images.prefetch(problem, needed, until);
     }
 
+    /// Until what comes next would have its turn, had nothing been waited for so far: negative where
+    /// compilers are behind. Images of all problems are asked for by this one plan, whenever that is, so that
+    /// those that are needed first are made first.
+    [[nodiscard]] std::chrono::milliseconds until_planned() const { return planned_ - now(); }
+
     /// Compilers work on the next open problems while this one is measured, as far as their images have room.
     void prefetch_ahead(std::chrono::milliseconds until) {
         const std::vector<std::size_t> next = work_.agenda.ahead(hand_, is_open_, problems_ahead);
@@ -486,7 +493,7 @@ class Run {
     /// known already.
     void ask_for_look(const Problem& problem, const cache::Trial& winner) {
         if (!are_all_tried() || !compilers_want_more()) return;
-        std::chrono::milliseconds until{};
+        std::chrono::milliseconds until = until_planned();
         for (const std::size_t index : work_.agenda.waiting(hand_))
             until += tuning_time(workload_.problems[index]);
         ask_for_images(problem, likely_challengers(problem, winner, context_), until);
@@ -554,7 +561,8 @@ class Run {
     bool is_second_look_ = false;
     Progress progress_;
     std::size_t candidates_listed_ = 0;
-    std::optional<TimeLeft> time_left_;  ///< of the open problems
+    std::optional<TimeLeft> time_left_;    ///< of the open problems
+    std::chrono::milliseconds planned_{};  ///< turn of the problem after this one; see until_planned()
     TuneResult result_;
     std::size_t problems_taken_ = 0;
     std::size_t problems_completed_ = 0;
