@@ -10,6 +10,7 @@
 #include "kernel_templates/catalog.h"
 #include "runtime/compile/compiler_count.h"
 #include "runtime/workers/program.h"
+#include "tuner/compile/compile_time.h"
 
 namespace hone::tuner {
 namespace {
@@ -23,20 +24,13 @@ constexpr std::size_t enough_jobs = 4;  // waiting, for each compiler
 /// Somebody waits for it.
 constexpr runtime::Clock::time_point at_once = runtime::Clock::time_point::min();
 
-/// About what a core of a server takes for the largest templates, more than that for small ones: early costs
-/// nothing.
-std::chrono::microseconds compile_time(const runtime::CompileRequest& request) {
-    constexpr std::chrono::microseconds a_byte{10};
-    return a_byte * static_cast<std::int64_t>(runtime::source_size(request));
-}
-
 /// Smaller is sooner. What is late already goes first, by when it is needed: at the start of a run that is
 /// everything, and where compilers are behind for good, too. The rest goes by the latest moment at which its
 /// compile may begin.
 std::pair<bool, runtime::Clock::time_point> urgency(const runtime::CompileRequest& request,
                                                     runtime::Clock::time_point needed,
                                                     runtime::Clock::time_point now) {
-    const std::chrono::microseconds takes = compile_time(request);
+    const std::chrono::microseconds takes = compile_time(request.source);
     if (needed <= now + takes) return {false, needed};
     return {true, needed - takes};
 }

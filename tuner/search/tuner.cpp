@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "kernel_templates/catalog.h"
 #include "kernel_templates/space.h"
+#include "tuner/compile/compile_time.h"
 #include "tuner/models/shards.h"
 #include "tuner/search/covering.h"
 #include "tuner/search/problem_tuner.h"
@@ -32,14 +32,11 @@ std::vector<std::size_t> from_both_ends(std::size_t count) {
     return order;
 }
 
-/// Bytes of the family's largest template: its images take the longest.
-std::size_t template_bytes(const Family& family) {
-    std::size_t most = 0;
-    for (const Variant* variant : family.variants) {
-        const EmbeddedSource* source = find_source(variant->source);
-        if (source != nullptr) most = std::max(most, source->device_bytes);
-    }
-    return most;
+/// For an image of the family's slowest template.
+std::chrono::microseconds longest_compile(const Family& family) {
+    std::chrono::microseconds longest{};
+    for (const Variant* variant : family.variants) longest = std::max(longest, compile_time(variant->source));
+    return longest;
 }
 
 /// The last sizes of all shapes, then their first ones, their last but one and so on. So a neighbour's winner
@@ -52,17 +49,17 @@ std::vector<std::size_t> in_turns(const Workload& workload, const std::vector<st
     std::map<std::string, std::vector<std::size_t>> parts;
     for (const std::size_t index : hand)
         parts[to_string(static_part(workload.problems[index]))].push_back(index);
-    std::vector<std::tuple<std::size_t, std::size_t, std::size_t>> turns;  // round, bytes, index
+    std::vector<std::tuple<std::size_t, std::chrono::microseconds, std::size_t>> turns;  // round, and index
     for (const auto& [_, sizes] : parts) {
         std::size_t round = 0;
         for (const std::size_t place : from_both_ends(sizes.size())) {
             const std::size_t index = sizes[place];
-            turns.emplace_back(round++, template_bytes(*workload.problems[index].family), index);
+            turns.emplace_back(round++, longest_compile(*workload.problems[index].family), index);
         }
     }
     std::ranges::sort(turns);
     std::vector<std::size_t> order;
-    for (const auto& [round, bytes, index] : turns) order.push_back(index);
+    for (const auto& [round, compile, index] : turns) order.push_back(index);
     return order;
 }
 
