@@ -70,14 +70,14 @@ Row read_row(Statement& from) {
 }
 
 bool is_stored(const Connection& connection, const std::string& key, const std::string& checksum) {
-    Statement statement(connection, "SELECT 1 FROM image WHERE key = ? AND checksum = ?");
+    Statement statement(Statement::Kept{}, connection, "SELECT 1 FROM image WHERE key = ? AND checksum = ?");
     statement.bind(key, checksum);
     return statement.step();
 }
 
 void insert_row(const Connection& connection, const ImageKey& key, const PackedImage& image) {
     const std::int64_t now = now_ms();
-    Statement statement(connection,
+    Statement statement(Statement::Kept{}, connection,
                         "INSERT OR REPLACE INTO image (key, template_hash, static_fields, candidate, arch, "
                         "nvrtc, options, registers, shared_bytes, spill_bytes, checksum, created_at, "
                         "last_used, length, cubin) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
@@ -107,7 +107,7 @@ PackedImage pack(const ImageKey& key, const Image& image) {
 }
 
 FoundImage find_image(const Connection& connection, const ImageKey& key) {
-    Statement statement(connection,
+    Statement statement(Statement::Kept{}, connection,
                         "SELECT last_used, " + std::string(row_columns) + " FROM image WHERE key = ?");
     statement.bind(key_of(key));
     if (!statement.step()) return {};

@@ -69,7 +69,8 @@ bool is_abandoned(const OwnedRow& owned) {
 }
 
 void delete_row(const Connection& connection, const InFlight& row, const std::string& host) {
-    Statement statement(connection, "DELETE FROM in_flight" + std::string(identity_condition));
+    Statement statement(Statement::Kept{}, connection,
+                        "DELETE FROM in_flight" + std::string(identity_condition));
     bind_identity(statement, row, host);
     statement.run();
 }
@@ -80,7 +81,7 @@ void insert_in_flight(const Connection& connection, const InFlight& row) {
     const ProcessIdentity owner = identity_of_process(row.pid);
     Transaction transaction(connection, Transaction::Kind::write);
     delete_row(connection, row, owner.host);
-    Statement statement(connection,
+    Statement statement(Statement::Kept{}, connection,
                         "INSERT INTO in_flight (family, static_fields, dynamic_fields, candidate, gpu_name, "
                         "compute_major, compute_minor, sm_count, memory_clock_mhz, mig_profile, host, pid, "
                         "started_at, attempt, boot, process_start) "

@@ -5,7 +5,9 @@
 #include <array>
 #include <chrono>
 #include <fstream>
+#include <mutex>
 #include <sstream>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -40,10 +42,24 @@ std::string host_name() {
     return ::gethostname(buffer.data(), buffer.size() - 1) == 0 ? std::string(buffer.data()) : std::string();
 }
 
-ProcessIdentity identity_of_process(std::int64_t pid) {
+namespace {
+
+ProcessIdentity look_at(std::int64_t pid) {
     return {.host = host_name(),
             .boot = first_line("/proc/sys/kernel/random/boot_id"),
             .start = start_ticks(pid)};
+}
+
+}  // namespace
+
+/// This process is looked at once: a tuner asks for each candidate. After a fork it is another one.
+ProcessIdentity identity_of_process(std::int64_t pid) {
+    static std::mutex mutex;
+    static std::pair<std::int64_t, ProcessIdentity> own;
+    if (pid != getpid()) return look_at(pid);
+    const std::scoped_lock lock(mutex);
+    if (own.first != pid) own = {pid, look_at(pid)};
+    return own.second;
 }
 
 std::int64_t now_ms() {

@@ -216,7 +216,7 @@ std::int64_t insert_trials(const Connection& connection, std::span<const Trial> 
     Transaction transaction(connection, Transaction::Kind::write);
     // Not INSERT OR IGNORE: that would also swallow a row that breaks a CHECK.
     Statement statement(
-        connection,
+        Statement::Kept{}, connection,
         fmt::format("INSERT INTO trial ({}, imported) VALUES ({}) ON CONFLICT (identity) DO NOTHING", columns,
                     marks));
     std::int64_t added = 0;

@@ -1,15 +1,43 @@
 #include "cli/devices.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <future>
 
 #include "cli/command.h"
 #include "kernel_templates/text.h"
 #include "runtime/cuda/driver.h"
+#include "runtime/nvml/nvml.h"
+#include "runtime/system/environment.h"
 #include "tuner/gpu/device_context.h"
+#include "tuner/measure/gpu_measurer.h"
 
 namespace hone::cli {
+namespace {
+
+/// Whether the driver shows all of so many GPUs: none are hidden, or each has its number in the list.
+bool are_all_visible(std::size_t gpus) {
+    const std::string visible = runtime::environment_variable("CUDA_VISIBLE_DEVICES");
+    if (visible.empty()) return true;
+    std::vector<std::string> numbers;
+    for (std::size_t i = 0; i < gpus; ++i) numbers.push_back(std::to_string(i));
+    return visible == fmt::format("{}", fmt::join(numbers, ","));
+}
+
+/// UUIDs of all that the driver shows, where that are several whole ones of one name.
+std::vector<std::string> alike_gpus() {
+    const std::vector<runtime::ListedGpu> gpus = runtime::listed_gpus();
+    std::vector<std::string> uuids;
+    for (const runtime::ListedGpu& gpu : gpus) {
+        if (gpu.is_parted || gpu.name != gpus.front().name) return {};
+        uuids.push_back(gpu.uuid);
+    }
+    if (uuids.size() < 2 || !are_all_visible(uuids.size())) return {};
+    return uuids;
+}
+
+}  // namespace
 
 CompilerInfo find_compiler() {
     CompilerInfo info;
@@ -45,6 +73,24 @@ Gpus find_gpus() {
         gpus.why_none = error.what();
         gpus.hint = "check that the GPU is visible to this process (CUDA_VISIBLE_DEVICES, container options)";
         gpus.devices.clear();
+    }
+    return gpus;
+}
+
+Gpus find_all_gpus() {
+    std::future<CompilerInfo> compiler = std::async(std::launch::async, find_compiler);
+    const std::vector<std::string> uuids = alike_gpus();
+    const std::optional<tuner::DeviceInfo> first =
+        uuids.empty() ? std::nullopt : tuner::described_gpu(uuids.front());
+    if (!first) return find_gpus();
+    Gpus gpus;
+    gpus.driver_version = first->toolchain.driver;
+    const std::string nvrtc = compiler.get().version;
+    for (const std::string& uuid : uuids) {
+        tuner::DeviceInfo& gpu = gpus.devices.emplace_back(*first);
+        gpu.ordinal = static_cast<int>(gpus.devices.size()) - 1;
+        gpu.uuid = uuid;
+        gpu.toolchain.nvrtc = nvrtc;
     }
     return gpus;
 }

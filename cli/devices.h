@@ -20,6 +20,9 @@ struct Gpus {
     std::string hint;
 };
 [[nodiscard]] Gpus find_gpus();
+/// The same, sooner, where NVML lists several of one kind: the driver is opened for the first of them alone,
+/// in another process. The others are taken to be like it; who measures on one finds out if it is not.
+[[nodiscard]] Gpus find_all_gpus();
 
 struct CompilerInfo {
     std::shared_ptr<const runtime::Nvrtc> nvrtc;  ///< null: none

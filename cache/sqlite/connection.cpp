@@ -105,7 +105,29 @@ std::int64_t big_endian(const unsigned char* bytes) {
 
 }  // namespace
 
-void Connection::Close::operator()(sqlite3* handle) const noexcept { sqlite3_close_v2(handle); }
+/// Nobody uses a statement any more: these were kept.
+void Connection::Close::operator()(sqlite3* handle) const noexcept {
+    while (sqlite3_stmt* kept = sqlite3_next_stmt(handle, nullptr)) sqlite3_finalize(kept);
+    sqlite3_close_v2(handle);
+}
+
+sqlite3_stmt* Connection::take_kept(std::string_view sql) const {
+    const auto found = kept_.find(sql);
+    if (found == kept_.end()) return nullptr;
+    sqlite3_stmt* statement = found->second;
+    kept_.erase(found);
+    return statement;
+}
+
+bool Connection::keep(sqlite3_stmt* statement) const noexcept {
+    sqlite3_reset(statement);
+    sqlite3_clear_bindings(statement);
+    try {
+        return kept_.emplace(sqlite3_sql(statement), statement).second;
+    } catch (const std::bad_alloc&) {
+        return false;
+    }
+}
 
 Connection Connection::open_uri(const std::string& uri, int flags, const std::filesystem::path& file,
                                 const char* vfs) {
@@ -249,20 +271,33 @@ void Connection::leak() {
     // What the handle reads through stays as well.
     static_cast<void>(new Close(handle_.get_deleter()));
     static_cast<void>(handle_.release());
+    kept_.clear();
 }
 
 std::int64_t Connection::changes() const { return sqlite3_changes64(get()); }
 
-void Statement::Finalize::operator()(sqlite3_stmt* handle) const noexcept { sqlite3_finalize(handle); }
+void Statement::Finalize::operator()(sqlite3_stmt* handle) const noexcept {
+    if (keeper == nullptr || !keeper->keep(handle)) sqlite3_finalize(handle);
+}
+
+void Statement::prepare(std::string_view sql, unsigned int flags, std::source_location where) {
+    sqlite3_stmt* raw = nullptr;
+    const int code = sqlite3_prepare_v3(connection_->get(), sql.data(), static_cast<int>(sql.size()), flags,
+                                        &raw, nullptr);
+    handle_.reset(raw);
+    check(code, connection_->get(), connection_->file(), where);
+}
 
 Statement::Statement(const Connection& connection, std::string_view sql, std::source_location where)
     : connection_(&connection) {
     connection.begin_steps();
-    sqlite3_stmt* raw = nullptr;
-    const int code =
-        sqlite3_prepare_v2(connection.get(), sql.data(), static_cast<int>(sql.size()), &raw, nullptr);
-    handle_.reset(raw);
-    check(code, connection.get(), connection.file(), where);
+    prepare(sql, 0, where);
+}
+
+Statement::Statement(Kept, const Connection& connection, std::string_view sql, std::source_location where)
+    : connection_(&connection), handle_(connection.take_kept(sql), Finalize{&connection}) {
+    connection.begin_steps();
+    if (!handle_) prepare(sql, SQLITE_PREPARE_PERSISTENT, where);
 }
 
 void Statement::bind_next(std::string_view value) {
@@ -328,7 +363,9 @@ std::vector<std::byte> Statement::blob() {
 
 Transaction::Transaction(const Connection& connection, Kind kind, std::source_location where)
     : connection_(&connection) {
-    connection.execute(kind == Kind::write ? "BEGIN IMMEDIATE" : "BEGIN DEFERRED", where);
+    Statement(Statement::Kept{}, connection, kind == Kind::write ? "BEGIN IMMEDIATE" : "BEGIN DEFERRED",
+              where)
+        .run(where);
 }
 
 Transaction::~Transaction() {
@@ -337,7 +374,7 @@ Transaction::~Transaction() {
 }
 
 void Transaction::commit(std::source_location where) {
-    connection_->execute("COMMIT", where);
+    Statement(Statement::Kept{}, *connection_, "COMMIT", where).run(where);
     open_ = false;
 }
 

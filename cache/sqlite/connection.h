@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <memory>
 #include <source_location>
 #include <span>
@@ -69,6 +71,12 @@ class Connection {
     void begin_steps() const { *handle_.get_deleter().looks = 0; }
 
   private:
+    friend class Statement;
+    /// A statement of this text that was kept and is not in use; null where there is none.
+    [[nodiscard]] sqlite3_stmt* take_kept(std::string_view sql) const;
+    /// False where it cannot be kept.
+    [[nodiscard]] bool keep(sqlite3_stmt* statement) const noexcept;
+
     struct Close {
         std::shared_ptr<void> kept_open;      ///< what the handle reads through
         std::shared_ptr<std::int64_t> looks;  ///< how often the running statement was looked at
@@ -90,12 +98,18 @@ class Connection {
 
     Handle handle_;
     std::filesystem::path file_;
+    mutable std::map<std::string, sqlite3_stmt*, std::less<>> kept_;  ///< by text; they end with the handle
 };
 
 /// A prepared statement. Values are bound, and columns read, in order.
 class Statement {
   public:
     Statement(const Connection& connection, std::string_view sql,
+              std::source_location = std::source_location::current());
+    /// For what runs again and again: the connection keeps it prepared, which takes SQLite longer than to run
+    /// it. A tuner stores a row for each of thousands of candidates.
+    struct Kept {};
+    Statement(Kept, const Connection& connection, std::string_view sql,
               std::source_location = std::source_location::current());
 
     template <class... Values>
@@ -127,8 +141,12 @@ class Statement {
 
   private:
     struct Finalize {
+        const Connection* keeper;
+        Finalize() noexcept : keeper(nullptr) {}
+        explicit Finalize(const Connection* where) noexcept : keeper(where) {}
         void operator()(sqlite3_stmt* handle) const noexcept;
     };
+    void prepare(std::string_view sql, unsigned int flags, std::source_location where);
 
     const Connection* connection_;
     std::unique_ptr<sqlite3_stmt, Finalize> handle_;

@@ -39,6 +39,11 @@ struct Nvml {
     NvmlResult (*init)() = nullptr;
     NvmlResult (*driver_version)(char*, unsigned int) = nullptr;
     NvmlResult (*handle_by_pci_bus_id)(const char*, NvmlHandle*) = nullptr;
+    NvmlResult (*count)(unsigned int*) = nullptr;
+    NvmlResult (*handle_by_index)(unsigned int, NvmlHandle*) = nullptr;
+    NvmlResult (*device_uuid)(NvmlHandle, char*, unsigned int) = nullptr;
+    NvmlResult (*device_name)(NvmlHandle, char*, unsigned int) = nullptr;
+    NvmlResult (*mig_mode)(NvmlHandle, unsigned int*, unsigned int*) = nullptr;
     NvmlResult (*clock)(NvmlHandle, int, unsigned int*) = nullptr;
     NvmlResult (*max_clock)(NvmlHandle, int, unsigned int*) = nullptr;
     NvmlResult (*event_reasons)(NvmlHandle, unsigned long long*) = nullptr;
@@ -72,6 +77,11 @@ std::shared_ptr<const Nvml> load_nvml() {
     nvml->resolve(nvml->init, {"nvmlInit_v2"});
     nvml->resolve(nvml->driver_version, {"nvmlSystemGetDriverVersion"});
     nvml->resolve(nvml->handle_by_pci_bus_id, {"nvmlDeviceGetHandleByPciBusId_v2"});
+    nvml->resolve(nvml->count, {"nvmlDeviceGetCount_v2"});
+    nvml->resolve(nvml->handle_by_index, {"nvmlDeviceGetHandleByIndex_v2"});
+    nvml->resolve(nvml->device_uuid, {"nvmlDeviceGetUUID"});
+    nvml->resolve(nvml->device_name, {"nvmlDeviceGetName"});
+    nvml->resolve(nvml->mig_mode, {"nvmlDeviceGetMigMode"});
     nvml->resolve(nvml->clock, {"nvmlDeviceGetClockInfo"});
     nvml->resolve(nvml->max_clock, {"nvmlDeviceGetMaxClockInfo"});
     // Renamed in driver 535.
@@ -91,6 +101,21 @@ std::optional<Answer> ask(Function function, Arguments... arguments) {
     Answer answer{};
     if (function == nullptr || function(arguments..., &answer) != nvml_success) return std::nullopt;
     return answer;
+}
+
+std::string text_of(NvmlResult (*function)(NvmlHandle, char*, unsigned int), NvmlHandle handle) {
+    std::array<char, 96> text{};
+    const bool is_told =
+        function != nullptr &&
+        function(handle, text.data(), static_cast<unsigned int>(text.size())) == nvml_success;
+    return is_told ? text.data() : "";
+}
+
+/// Where MIG is not known of, there is none.
+bool is_parted(const Nvml& nvml, NvmlHandle handle) {
+    unsigned int now = 0;
+    unsigned int later = 0;
+    return nvml.mig_mode != nullptr && nvml.mig_mode(handle, &now, &later) == nvml_success && now != 0;
 }
 
 class RealNvmlDevice final : public NvmlDevice {
@@ -171,6 +196,21 @@ std::shared_ptr<const NvmlDevice> NvmlDevice::open(const std::string& pci_bus_id
     if (nvml == nullptr) return nullptr;
     const auto handle = ask<NvmlHandle>(nvml->handle_by_pci_bus_id, pci_bus_id.c_str());
     return handle ? std::make_shared<RealNvmlDevice>(nvml, *handle) : nullptr;
+}
+
+std::vector<ListedGpu> listed_gpus() {
+    const std::shared_ptr<const Nvml> nvml = load_nvml();
+    if (nvml == nullptr) return {};
+    std::vector<ListedGpu> gpus;
+    for (unsigned int i = 0; i < ask<unsigned int>(nvml->count).value_or(0); ++i) {
+        const auto handle = ask<NvmlHandle>(nvml->handle_by_index, i);
+        if (!handle) return {};
+        gpus.push_back({.uuid = text_of(nvml->device_uuid, *handle),
+                        .name = text_of(nvml->device_name, *handle),
+                        .is_parted = is_parted(*nvml, *handle)});
+        if (gpus.back().uuid.empty() || gpus.back().name.empty()) return {};
+    }
+    return gpus;
 }
 
 std::string nvml_driver_version() {

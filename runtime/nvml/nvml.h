@@ -41,6 +41,17 @@ class NvmlDevice {
     [[nodiscard]] virtual std::optional<int> temperature_c() const = 0;
 };
 
+/// A GPU as NVML lists it: without opening the driver, which takes a quarter of a second for each.
+struct ListedGpu {
+    std::string uuid;        ///< "GPU-8c6ff5f4-..."
+    std::string name;        ///< "NVIDIA H200"
+    bool is_parted = false;  ///< by MIG: the driver shows a part of it
+};
+
+/// All that this process may use, by their place on the bus, whatever CUDA_VISIBLE_DEVICES hides; empty where
+/// NVML is missing or does not answer for one of them.
+[[nodiscard]] std::vector<ListedGpu> listed_gpus();
+
 /// "580.159.04", empty when NVML is missing.
 [[nodiscard]] std::string nvml_driver_version();
 

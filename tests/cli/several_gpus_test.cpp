@@ -1,6 +1,7 @@
 // hone tune --gpu all: GPUs of one kind that share the problems, one that is slow, one that is lost.
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <map>
 #include <set>
 
@@ -75,6 +76,40 @@ TEST_CASE("two and four GPUs answer what one answers, and again measure nothing"
         CHECK(winners_of(again) == winners);
         for (const nlohmann::json& run : again) CHECK(run["measurements"] == 0);
     }
+}
+
+TEST_CASE("GPUs are found where NVML lists them, where it does not, and where they are of several kinds") {
+    for (const char* script :
+         {"device:count=2", "device:count=2; nvml:none", "device:count=2; nvml:refuse=nvmlDeviceGetUUID",
+          "device:kind=h100+a10", "device:kind=h100+mig"}) {
+        CAPTURE(std::string(script));
+        Sandbox sandbox;
+        sandbox.use_fake_gpus(script);
+        const nlohmann::json runs = runs_of(sandbox, norms({"--gpu", "all", "--json"}));
+        REQUIRE(runs.size() == 2);
+        CHECK(runs[0]["source"] == "measured on GPU 0");
+        CHECK(runs[1]["source"] == "measured on GPU 1");
+        const bool is_one_kind = std::string(script).find("count") != std::string::npos;
+        CHECK((runs[0]["gpu"] == runs[1]["gpu"]) == is_one_kind);
+        CHECK(runs[0]["problems"].size() + runs[1]["problems"].size() == (is_one_kind ? 10 : 20));
+    }
+}
+
+TEST_CASE("of several GPUs of one kind the driver is opened for one alone before they measure") {
+    const auto seconds_of = [](const std::string& script) {
+        Sandbox sandbox;
+        sandbox.use_fake_gpus("device:count=2");
+        const Sandbox::Words words = norms({"--gpu", "all", "--json"});
+        CHECK(winners_of(runs_of(sandbox, words)).size() == 10);
+        sandbox.use_fake_gpus(script);
+        const auto start = std::chrono::steady_clock::now();
+        CHECK(winners_of(runs_of(sandbox, words)).size() == 10);  // nothing to do
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    };
+    // What opening takes for each visible GPU.
+    CHECK(seconds_of("device:count=2; driver:init_us_a_gpu=1500000") >= 1.5);
+    CHECK(seconds_of("device:count=2; driver:init_us_a_gpu=1500000") < 3);
+    CHECK(seconds_of("device:count=2; driver:init_us_a_gpu=1500000; nvml:none") >= 3);
 }
 
 TEST_CASE("a GPU takes problems from one that is slower, and no image is made twice") {

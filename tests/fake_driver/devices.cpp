@@ -69,19 +69,6 @@ FakeDevice device_of_kind(const std::string& kind) {
     return device;
 }
 
-std::string uuid_text(const FakeDevice& device) {
-    const CUuuid uuid = uuid_of(device);
-    std::string text = "GPU";
-    for (std::size_t i = 0; i < sizeof(uuid.bytes); ++i) {
-        std::array<char, 4> byte{};
-        const bool starts_group = i == 0 || i == 4 || i == 6 || i == 8 || i == 10;
-        std::snprintf(byte.data(), byte.size(), "%s%02x", starts_group ? "-" : "",
-                      static_cast<unsigned>(static_cast<unsigned char>(uuid.bytes[i])));
-        text += byte.data();
-    }
-    return text;
-}
-
 }  // namespace
 
 std::vector<FakeDevice> devices_of(const Script& script) {
@@ -111,6 +98,19 @@ CUuuid uuid_of(const FakeDevice& device) {
     CUuuid uuid{};
     std::memset(uuid.bytes, device.number + 1, sizeof(uuid.bytes));
     return uuid;
+}
+
+std::string uuid_text(const FakeDevice& device) {
+    const CUuuid uuid = uuid_of(device);
+    std::string text = "GPU";
+    for (std::size_t i = 0; i < sizeof(uuid.bytes); ++i) {
+        std::array<char, 4> byte{};
+        const bool starts_group = i == 0 || i == 4 || i == 6 || i == 8 || i == 10;
+        std::snprintf(byte.data(), byte.size(), "%s%02x", starts_group ? "-" : "",
+                      static_cast<unsigned>(static_cast<unsigned char>(uuid.bytes[i])));
+        text += byte.data();
+    }
+    return text;
 }
 
 }  // namespace hone::fake

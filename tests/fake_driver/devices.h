@@ -34,5 +34,7 @@ struct FakeDevice {
 
 /// Each byte is the device's number and one.
 [[nodiscard]] CUuuid uuid_of(const FakeDevice& device);
+/// "GPU-01010101-..."
+[[nodiscard]] std::string uuid_text(const FakeDevice& device);
 
 }  // namespace hone::fake

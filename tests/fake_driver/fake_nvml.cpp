@@ -91,6 +91,41 @@ int nvmlSystemGetDriverVersion(char* text, unsigned int length) {
     return success;
 }
 
+int nvmlDeviceGetCount_v2(unsigned int* count) {
+    const std::lock_guard lock(mutex);
+    *count = static_cast<unsigned int>(devices_of(script()).size());
+    return success;
+}
+
+int nvmlDeviceGetHandleByIndex_v2(unsigned int index, void** handle) {
+    *handle = reinterpret_cast<void*>(std::uintptr_t{index} + 1);
+    return success;
+}
+
+int nvmlDeviceGetUUID(void* handle, char* text, unsigned int length) {
+    const std::lock_guard lock(mutex);
+    const FakeDevice* device = device_of(handle);
+    if (device == nullptr) return invalid_argument;
+    if (refused("nvmlDeviceGetUUID")) return not_supported;
+    std::strncpy(text, uuid_text(*device).c_str(), length - 1);
+    return success;
+}
+
+int nvmlDeviceGetName(void* handle, char* text, unsigned int length) {
+    const std::lock_guard lock(mutex);
+    const FakeDevice* device = device_of(handle);
+    if (device == nullptr) return invalid_argument;
+    std::strncpy(text, device->name.c_str(), length - 1);
+    return success;
+}
+
+int nvmlDeviceGetMigMode(void* handle, unsigned int* now, unsigned int* later) {
+    *later = 0;
+    return answer("nvmlDeviceGetMigMode", handle, now, [](const FakeDevice& device) {
+        return device.name.find("MIG") == std::string::npos ? 0 : 1;
+    });
+}
+
 int nvmlDeviceGetHandleByPciBusId_v2(const char* id, void** handle) {
     const std::lock_guard lock(mutex);
     const std::vector<FakeDevice> devices = devices_of(script());

@@ -35,7 +35,7 @@ std::vector<std::string> split(const std::string& text, char separator) {
 const std::map<std::string, std::string>& known_keys() {
     static const std::map<std::string, std::string> keys = {
         {"device", " count kind memory "},
-        {"driver", " version init init_us "},
+        {"driver", " version init init_us init_us_a_gpu "},
         {"alloc", " fail over after times once "},
         {"load", " match fail after times once "},
         {"launch",

@@ -23,6 +23,7 @@
 // driver   version=12040           what cuDriverGetVersion says
 //          init=803                cuInit fails with this code
 //          init_us=N               the first cuInit of a process takes so long
+//          init_us_a_gpu=N         the same, for each GPU that it sees
 // alloc    fail=2                  cuMemAlloc fails with this code
 //          over=BYTES              (with fail) only for allocations larger than that
 //          after=N, times=N        (with fail) as above, counting allocations

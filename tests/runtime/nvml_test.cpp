@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <string>
+#include <vector>
 
 #include "tests/support/fake_machine.h"
 
@@ -30,6 +31,22 @@ TEST_CASE("an idle GPU answers every question") {
     CHECK(device->temperature_c() == 45);
     CHECK(device->foreign_processes({}).empty());
     CHECK(nvml_driver_version() == "580.00.00");
+}
+
+TEST_CASE("NVML lists the GPUs, all or none, and says which are parted") {
+    {
+        const FakeMachine machine("device:kind=h100+a10+mig");
+        const std::vector<ListedGpu> gpus = listed_gpus();
+        REQUIRE(gpus.size() == 3);
+        CHECK(gpus[0].uuid == "GPU-01010101-0101-0101-0101-010101010101");
+        CHECK(gpus[1].uuid != gpus[0].uuid);
+        CHECK(gpus[0].name == "NVIDIA H100 80GB HBM3");
+        CHECK(gpus[1].name != gpus[0].name);
+        CHECK_FALSE(gpus[0].is_parted);
+        CHECK(gpus[2].is_parted);
+    }
+    CHECK((FakeMachine("device:count=2; nvml:refuse=nvmlDeviceGetUUID"), listed_gpus().empty()));
+    CHECK((FakeMachine("nvml:none"), listed_gpus().empty()));
 }
 
 TEST_CASE("energy rises") {

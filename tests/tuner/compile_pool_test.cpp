@@ -162,6 +162,37 @@ TEST_CASE("images are begun in the order in which they are needed, those that ar
     }
 }
 
+TEST_CASE(
+    "of images that are late those are begun first that are needed first, whenever they were asked for") {
+    const std::vector<Candidate> candidates = with_own_images(4);
+    const Scratch scratch;
+    const std::filesystem::path log = scratch.path("compiles");
+    const FakeMachine fakes("compile:log=" + log.string() + "; compile:match=" + words_of(candidates[0]) +
+                            ":sleep_us=1000000");
+    auto cache = scratch.cache();
+    CompilePoolOptions one = options();
+    one.workers = 1;
+    CompilePool pool(cache, one);
+    CompilePool::Share images(pool);
+    const auto prefetch = [&](std::size_t i, std::chrono::seconds until) {
+        images.prefetch(norm_problem(1), {candidates[i]}, until);
+    };
+    prefetch(0, std::chrono::seconds(0));
+    while (lines_in(log).empty()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    prefetch(1, std::chrono::seconds(300));  // not late
+    prefetch(2, std::chrono::seconds(-10));
+    prefetch(3, std::chrono::seconds(-20));
+    for (const std::size_t i : {0, 3, 2, 1})
+        CHECK(images.get(norm_problem(1), candidates[i]).status == TrialStatus::ok);
+    const std::vector<std::string> begun = lines_in(log);
+    const std::vector<std::size_t> order{0, 3, 2, 1};
+    REQUIRE(begun.size() == order.size());
+    for (std::size_t place = 0; place < order.size(); ++place) {
+        CAPTURE(place);
+        CHECK(names_all(begun[place], candidates[order[place]]));
+    }
+}
+
 TEST_CASE("images leave room once they have been had, or no problem needs them any more") {
     const FakeMachine fakes;
     const Scratch scratch;

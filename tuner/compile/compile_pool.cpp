@@ -10,6 +10,7 @@
 #include "kernel_templates/catalog.h"
 #include "runtime/compile/compiler_count.h"
 #include "runtime/workers/program.h"
+#include "tuner/compile/compile_time.h"
 
 namespace hone::tuner {
 namespace {
@@ -23,15 +24,15 @@ constexpr std::size_t enough_jobs = 4;  // waiting, for each compiler
 /// Somebody waits for it.
 constexpr runtime::Clock::time_point at_once = runtime::Clock::time_point::min();
 
-/// The latest moment at which its compile may begin. About what a core of a server takes for the largest
-/// templates, more than that for small ones: early costs nothing. What is late already does not go before
-/// what was late before it: at the start of a run all is.
-runtime::Clock::time_point latest_begin(const runtime::CompileRequest& request,
-                                        runtime::Clock::time_point needed) {
-    constexpr std::chrono::microseconds a_byte{10};
-    if (needed == at_once) return at_once;
-    const auto bytes = static_cast<std::int64_t>(runtime::source_size(request));
-    return std::max(runtime::Clock::now(), needed - a_byte * bytes);
+/// Smaller is sooner. What is late already goes first, by when it is needed: at the start of a run that is
+/// everything, and where compilers are behind for good, too. The rest goes by the latest moment at which its
+/// compile may begin.
+std::pair<bool, runtime::Clock::time_point> urgency(const runtime::CompileRequest& request,
+                                                    runtime::Clock::time_point needed,
+                                                    runtime::Clock::time_point now) {
+    const std::chrono::microseconds takes = compile_time(request.source);
+    if (needed <= now + takes) return {false, needed};
+    return {true, needed - takes};
 }
 
 ImageSource::Result failed(std::string detail) {
@@ -154,7 +155,7 @@ void CompilePool::release(const Problem& problem) {
 /// False where it is being compiled, or has been, or somebody waits for it.
 bool CompilePool::withdraw(const JobPtr& job) {
     const std::lock_guard lock(mutex_);
-    if (job->state != State::queued || job->begin_by == at_once) return false;
+    if (job->state != State::queued || job->needed == at_once) return false;
     std::erase(queue_, job);
     jobs_.erase(runtime::key_text(job->key));
     return true;
@@ -195,13 +196,12 @@ std::chrono::nanoseconds CompilePool::waited(User user) const {
 CompilePool::JobPtr CompilePool::enqueue(User user, const cache::ImageKey& key,
                                          runtime::CompileRequest request, runtime::Clock::time_point needed) {
     const std::string name = runtime::key_text(key);
-    const runtime::Clock::time_point begin_by = latest_begin(request, needed);
     if (const auto found = jobs_.find(name); found != jobs_.end()) {
-        hurry(*found->second, begin_by);
+        hurry(*found->second, needed);
         return found->second;
     }
     auto job = std::make_shared<Job>(
-        Job{.request = std::move(request), .key = key, .user = user, .begin_by = begin_by, .result = {}});
+        Job{.request = std::move(request), .key = key, .user = user, .needed = needed, .result = {}});
     if (std::optional<cache::Image> image = cache_.image(key)) {
         jobs_.emplace(name, job);
         job->result = {.detail = {}, .image = std::move(*image), .from_cache = true};
@@ -220,10 +220,9 @@ CompilePool::JobPtr CompilePool::enqueue(User user, const cache::ImageKey& key,
     return job;
 }
 
-/// Who needs it first says when.
-void CompilePool::hurry(Job& job, runtime::Clock::time_point begin_by) {
+void CompilePool::hurry(Job& job, runtime::Clock::time_point needed) {
     const std::lock_guard lock(mutex_);
-    job.begin_by = std::min(job.begin_by, begin_by);
+    job.needed = std::min(job.needed, needed);
 }
 
 /// What the user waits for others that ask or store is waiting for its image, too.
@@ -297,12 +296,18 @@ void CompilePool::serve(runtime::CompilerProcess& compiler) {
     compiler.stop();
 }
 
+/// With mutex_ held, and a queue that is not empty.
+std::vector<CompilePool::JobPtr>::iterator CompilePool::most_urgent() {
+    const runtime::Clock::time_point now = runtime::Clock::now();
+    return std::ranges::min_element(
+        queue_, {}, [&](const JobPtr& waiting) { return urgency(waiting->request, waiting->needed, now); });
+}
+
 CompilePool::JobPtr CompilePool::next_job() {
     std::unique_lock lock(mutex_);
     work_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
     if (stopping_) return nullptr;
-    const auto first =
-        std::ranges::min_element(queue_, {}, [](const JobPtr& waiting) { return waiting->begin_by; });
+    const auto first = most_urgent();
     JobPtr job = *first;
     queue_.erase(first);
     job->state = State::running;

@@ -56,9 +56,9 @@ class CompilePool final {
         cache::ImageKey key;
         User user = 0;
         State state = State::queued;
-        runtime::Clock::time_point begin_by;  ///< so that it is there when it is needed; the first goes first
-        bool in_cache = false;                ///< its image can be had again
-        bool is_spare = false;                ///< its image has been had, or nobody needs it any more
+        runtime::Clock::time_point needed;           ///< about; who needs it first says when
+        bool in_cache = false;                       ///< its image can be had again
+        bool is_spare = false;                       ///< its image has been had, or nobody needs it any more
         std::unordered_set<std::string> needed_for;  ///< problems
         Result result;
         cache::PackedImage packed{};  ///< until it is in the cache
@@ -95,10 +95,11 @@ class CompilePool final {
     void start_threads();
 
     Result wait(User user, const JobPtr& job, runtime::Clock::time_point since);
-    void hurry(Job& job, runtime::Clock::time_point begin_by);
+    void hurry(Job& job, runtime::Clock::time_point needed);
 
     void serve(runtime::CompilerProcess& compiler);
     JobPtr next_job();
+    std::vector<JobPtr>::iterator most_urgent();
     Result compile(runtime::CompilerProcess& compiler, const runtime::CompileRequest& request);
     void finish(const JobPtr& job, Result result, cache::PackedImage packed);
 

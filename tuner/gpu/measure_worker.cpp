@@ -47,6 +47,7 @@ class Worker {
 
     json answer(const Message& request) {
         const std::string op = text(request.head, "op");
+        if (op == "describe") return describe();
         if (op == "hello") return hello(request.head);
         if (op == "harness") return harness(request);
         if (!harness_) throw ProtocolError("a request before the harness");
@@ -66,6 +67,9 @@ class Worker {
         if (!device_) device_.emplace(small_integer(request, "ordinal"));
         return {{"gpu", to_json(device_->info().gpu)}};
     }
+
+    /// Needs no context.
+    static json describe() { return {{"device", to_json(device_info(*runtime::Driver::load(), 0))}}; }
 
     json harness(const Message& request) {
         if (!device_) throw ProtocolError("a harness before hello");

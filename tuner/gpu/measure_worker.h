@@ -1,6 +1,7 @@
 // The measuring worker's loop: holds one GPU and answers requests about one problem at a time. It knows no
 // families and reads no files: arguments, plans and images arrive as data. Ends by itself when the GPU cannot
 // be trusted any more.
+//   describe  {}                             -> {device}; the first one that it sees
 //   hello     {ordinal}                      -> {gpu}
 //   harness   {} + cubin                     -> {verdict}
 //   begin     {setup, limit_ms} + cubin      -> {verdict, sets}

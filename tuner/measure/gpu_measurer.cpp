@@ -55,12 +55,29 @@ milliseconds clamped(double us, milliseconds shortest, milliseconds longest) {
 bool ok(const Verdict& verdict) { return verdict.status == TrialStatus::ok; }
 
 /// It sees that GPU alone: the driver takes a quarter of a second longer to open for each one more.
-runtime::WorkerProcess started_worker(const DeviceInfo& device) {
+runtime::WorkerProcess started_worker(const std::string& uuid) {
     return runtime::WorkerProcess::start(runtime::own_worker_program(), measure_kind,
-                                         device.uuid.empty() ? "" : "CUDA_VISIBLE_DEVICES=" + device.uuid);
+                                         uuid.empty() ? "" : "CUDA_VISIBLE_DEVICES=" + uuid);
 }
 
 }  // namespace
+
+std::optional<DeviceInfo> described_gpu(const std::string& uuid) {
+    try {
+        runtime::WorkerProcess worker = started_worker(uuid);
+        const Clock::time_point limit = Clock::now() + GpuMeasurerOptions{}.start_limit;
+        worker.channel().send({{"op", "describe"}}, {}, limit);
+        Message reply;
+        if (worker.channel().receive(reply, limit) != Received::message || reply.head.contains("error"))
+            return std::nullopt;
+        DeviceInfo device = device_info_from_json(member(reply.head, "device"));
+        device.uuid = uuid;
+        return device;
+    } catch (const ProtocolError&) {
+    } catch (const WorkerError&) {
+    }
+    return std::nullopt;
+}
 
 ProblemSetup setup_of(const Problem& problem) {
     const Family& family = *problem.family;
@@ -136,7 +153,7 @@ void GpuMeasurer::bury(bool hung, const std::string& cause) {
 
 /// It opens the driver while others go on.
 void GpuMeasurer::start_spare() {
-    if (!spare_) spare_.emplace(started_worker(device_));
+    if (!spare_) spare_.emplace(started_worker(device_.uuid));
 }
 
 json GpuMeasurer::hello() const {

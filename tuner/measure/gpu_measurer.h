@@ -32,6 +32,11 @@ struct GpuMeasurerOptions {
 /// What a worker needs for a problem, with inputs from a fresh seed.
 [[nodiscard]] ProblemSetup setup_of(const Problem& problem);
 
+/// The GPU with this UUID as a worker says that sees it alone, so that this process need not open the driver,
+/// which takes a quarter of a second for each visible GPU. Without the NVRTC version. Nothing where that
+/// worker fails, for whatever reason.
+[[nodiscard]] std::optional<DeviceInfo> described_gpu(const std::string& uuid);
+
 class GpuMeasurer final : public Measurer {
   public:
     /// Starts nothing: a run with nothing to measure needs no worker.

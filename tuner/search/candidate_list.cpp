@@ -36,20 +36,22 @@ bool is_known(const Precedent& nearest) {
 
 /// The kernels of a race at these very sizes say nearly all; those of other sizes or shapes leave a part to
 /// predictions. docs/how-we-measure.md has the figures behind the numbers.
-Portions quick_portions(const std::vector<Precedent>& stored) {
+Portions quick_portions(const std::vector<Precedent>& stored, const cache::GpuKey& here) {
     if (stored.empty()) return {.winners_of_run = 4, .predictions = {16, 2}, .most = 12};
     const Precedent& nearest = stored.front();
     if (!nearest.same_shape) {
         return {.nearest_race = 4, .other_shape = 4, .winners_of_run = 4, .predictions = {8, 1}, .most = 12};
     }
+    if (is_known(nearest) && nearest.race->gpu == here)
+        return {.nearest_race = 8, .winners_of_run = 2, .predictions = {2, 1, 1.1}, .most = 5};
     if (is_known(nearest))
         return {.nearest_race = 8, .winners_of_run = 2, .predictions = {2, 1, 1.25}, .most = 9};
     return {.nearest_race = 8, .winners_of_run = 4, .predictions = {8, 1}, .most = 12};
 }
 
-Portions portions(Effort effort, const std::vector<Precedent>& stored) {
+Portions portions(Effort effort, const std::vector<Precedent>& stored, const cache::GpuKey& here) {
     switch (effort) {
-        case Effort::quick: return quick_portions(stored);
+        case Effort::quick: return quick_portions(stored, here);
         case Effort::known: return {.winners = 2};
         case Effort::standard:
         case Effort::exhaustive: break;
@@ -169,13 +171,14 @@ void put_in_fixed_order(const std::vector<Candidate>& fixed, std::vector<Candida
 std::size_t expected_candidates(Effort effort) {
     constexpr std::size_t of_a_known_problem = 9;
     if (effort == Effort::quick) return of_a_known_problem;
-    const Portions all = portions(effort, {});
+    const Portions all = portions(effort, {}, {});
     return 1 + all.winners + std::min<std::size_t>(all.predictions.best, 2000);
 }
 
 void prepare_list(const Problem& problem, std::size_t place, const RunContext& run) {
     const std::vector<Precedent> stored = stored_ones(run.knowledge.precedents(problem));
-    run.predictions.prefetch(problem, portions(run.options.effort, stored).predictions, place);
+    run.predictions.prefetch(
+        problem, portions(run.options.effort, stored, run.measurer.device().gpu).predictions, place);
 }
 
 bool was_raced(const Problem& problem, const RunContext& run) {
@@ -196,7 +199,7 @@ CandidateList list_candidates(const Problem& problem, const RunContext& run) {
     CandidateList list{.order = {},
                        .fallback = fallback(problem, traits),
                        .incumbent = incumbent_of(stored, problem, traits)};
-    const Portions from = portions(run.options.effort, stored);
+    const Portions from = portions(run.options.effort, stored, run.measurer.device().gpu);
     const std::vector<Candidate> predicted = run.predictions.get(problem, from.predictions);
     const auto wanted_from = [&](const std::vector<Precedent>& races) {
         Wanted wanted = wanted_first(problem, traits, list, from);
@@ -232,7 +235,7 @@ std::vector<Candidate> known_candidates(const Problem& problem, const RunContext
     const CandidateList list{.order = {},
                              .fallback = fallback(problem, traits),
                              .incumbent = incumbent_of(stored, problem, traits)};
-    const Portions from = portions(run.options.effort, stored);
+    const Portions from = portions(run.options.effort, stored, run.measurer.device().gpu);
     Wanted wanted = wanted_first(problem, traits, list, from);
     add_measured(stored, stored, from, wanted);
     std::vector<Candidate> known = wanted.list();

@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "kernel_templates/catalog.h"
 #include "kernel_templates/space.h"
+#include "tuner/compile/compile_time.h"
 #include "tuner/models/shards.h"
 #include "tuner/search/covering.h"
 #include "tuner/search/problem_tuner.h"
@@ -32,14 +32,11 @@ std::vector<std::size_t> from_both_ends(std::size_t count) {
     return order;
 }
 
-/// Bytes of the family's largest template: its images take the longest.
-std::size_t template_bytes(const Family& family) {
-    std::size_t most = 0;
-    for (const Variant* variant : family.variants) {
-        const EmbeddedSource* source = find_source(variant->source);
-        if (source != nullptr) most = std::max(most, source->device_bytes);
-    }
-    return most;
+/// For an image of the family's slowest template.
+std::chrono::microseconds longest_compile(const Family& family) {
+    std::chrono::microseconds longest{};
+    for (const Variant* variant : family.variants) longest = std::max(longest, compile_time(variant->source));
+    return longest;
 }
 
 /// The last sizes of all shapes, then their first ones, their last but one and so on. So a neighbour's winner
@@ -52,17 +49,17 @@ std::vector<std::size_t> in_turns(const Workload& workload, const std::vector<st
     std::map<std::string, std::vector<std::size_t>> parts;
     for (const std::size_t index : hand)
         parts[to_string(static_part(workload.problems[index]))].push_back(index);
-    std::vector<std::tuple<std::size_t, std::size_t, std::size_t>> turns;  // round, bytes, index
+    std::vector<std::tuple<std::size_t, std::chrono::microseconds, std::size_t>> turns;  // round, and index
     for (const auto& [_, sizes] : parts) {
         std::size_t round = 0;
         for (const std::size_t place : from_both_ends(sizes.size())) {
             const std::size_t index = sizes[place];
-            turns.emplace_back(round++, template_bytes(*workload.problems[index].family), index);
+            turns.emplace_back(round++, longest_compile(*workload.problems[index].family), index);
         }
     }
     std::ranges::sort(turns);
     std::vector<std::size_t> order;
-    for (const auto& [round, bytes, index] : turns) order.push_back(index);
+    for (const auto& [round, compile, index] : turns) order.push_back(index);
     return order;
 }
 
@@ -299,8 +296,10 @@ class Run {
         CandidateList candidates = list_candidates(problem, context_);
         candidates_listed_ += candidates.order.size();
         progress_.current_total = candidates.order.size();
-        prefetch(problem, candidates, {});
-        prefetch_ahead(tuning_time(problem));
+        planned_ = std::min(planned_, now());
+        prefetch(problem, candidates, until_planned());
+        planned_ += tuning_time(problem);
+        prefetch_ahead(until_planned());
         ProblemTuner tuner(problem, std::move(candidates), context_);
         ProblemResult result = tuner.run();
         result_.measurements += tuner.launched();
@@ -441,6 +440,11 @@ class Run {
         context_.images.prefetch(problem, needed, until);
     }
 
+    /// Until what comes next would have its turn, had nothing been waited for so far: negative where
+    /// compilers are behind. Images of all problems are asked for by this one plan, whenever that is, so that
+    /// those that are needed first are made first.
+    [[nodiscard]] std::chrono::milliseconds until_planned() const { return planned_ - now(); }
+
     /// Compilers work on the next open problems while this one is measured, as far as their images have room.
     void prefetch_ahead(std::chrono::milliseconds until) {
         const std::vector<std::size_t> next = work_.agenda.ahead(hand_, is_open_, problems_ahead);
@@ -486,7 +490,7 @@ class Run {
     /// known already.
     void ask_for_look(const Problem& problem, const cache::Trial& winner) {
         if (!are_all_tried() || !compilers_want_more()) return;
-        std::chrono::milliseconds until{};
+        std::chrono::milliseconds until = until_planned();
         for (const std::size_t index : work_.agenda.waiting(hand_))
             until += tuning_time(workload_.problems[index]);
         ask_for_images(problem, likely_challengers(problem, winner, context_), until);
@@ -554,7 +558,8 @@ class Run {
     bool is_second_look_ = false;
     Progress progress_;
     std::size_t candidates_listed_ = 0;
-    std::optional<TimeLeft> time_left_;  ///< of the open problems
+    std::optional<TimeLeft> time_left_;    ///< of the open problems
+    std::chrono::milliseconds planned_{};  ///< turn of the problem after this one; see until_planned()
     TuneResult result_;
     std::size_t problems_taken_ = 0;
     std::size_t problems_completed_ = 0;

@@ -16,8 +16,11 @@ CUresult cuInit(unsigned int) {
     machine().reset_if_script_changed();
     static bool slept = false;
     const Rule* slow = machine().script.setting("driver", "init_us");
-    if (slow != nullptr && !std::exchange(slept, true))
-        std::this_thread::sleep_for(std::chrono::microseconds(slow->number("init_us")));
+    const Rule* slow_by_gpus = machine().script.setting("driver", "init_us_a_gpu");
+    std::chrono::microseconds time{slow == nullptr ? 0 : slow->number("init_us")};
+    if (slow_by_gpus != nullptr)
+        time += std::chrono::microseconds(slow_by_gpus->number("init_us_a_gpu")) * machine().devices.size();
+    if (time.count() > 0 && !std::exchange(slept, true)) std::this_thread::sleep_for(time);
     if (const Rule* rule = machine().script.setting("driver", "init"))
         return static_cast<CUresult>(rule->number("init"));
     return machine().devices.empty() ? CUDA_ERROR_NO_DEVICE : CUDA_SUCCESS;
