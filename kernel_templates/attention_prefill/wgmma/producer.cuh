@@ -23,26 +23,25 @@ class Producer {
             wait_at_start(call_);
             fence_async_proxy_global();
         }
-        Tile tile = order_.tile(deal_.first());
-        if (!packed) begin(tile);
-        deal_.open();
-        if (packed) {
-            if (tile.empty()) tile = next(deal_.draw());
-            if (tile.exists()) begin(tile);
-        }
+        if (packed) deal_.open();
+        Tile tile = find(deal_.first());
+        bool is_open = packed;
+        // Each step stands in one place, since compilers take it as often as it stands somewhere.
         while (tile.exists()) {
+            begin(tile);
+            if (!is_open) deal_.open();
+            is_open = true;
             const uint64 drawn = deal_.draw();
             int block = tile.last;
             if (block > tile.first) stages_.load_blocks(feed(), tile, block--, Tile::none());
             // The draw has come by now, and the next queries can go to level 2 while this tile lasts.
-            const Tile after = next(drawn);
+            const Tile after = find(deal_.number(drawn));
             if (after.exists()) prefetch_queries(after);
             stages_.follow(feed(), after);
             while (block > tile.first) stages_.load_blocks(feed(), tile, block--, after);
             stages_.load_last_values(feed(), tile, after);
             tile = after;
             if constexpr (keeps_number) tile = tile_again();
-            if (tile.exists()) begin(tile);
         }
         announce_end();
     }
@@ -67,18 +66,17 @@ class Producer {
     /// Whether this thread copies queries, alone or for the others.
     __device__ static bool leads() { return !many_produce || threadIdx.x == 0; }
 
-    /// The tile drawn, or if it is empty the next one that is not.
-    __device__ Tile next(uint64 drawn) {
+    /// The tile of that number, or if it is empty the next one that is not.
+    __device__ Tile find(int number) {
         while (true) {
-            const int number = deal_.number(drawn);
             if constexpr (keeps_number) number_ = number;
             if (number < 0) return Tile::none();
             const Tile tile = order_.tile(number);
             if (!tile.empty()) return tile;
-            drawn = deal_.draw();
+            number = deal_.number(deal_.draw());
         }
     }
-    /// What next() has found.
+    /// What find() has found.
     __device__ Tile tile_again() const { return number_ < 0 ? Tile::none() : order_.tile(number_); }
     __device__ Feed feed() { return {layout_, maps_, call_, keys_, values_}; }
     __device__ void begin(const Tile& tile) {
