@@ -29,6 +29,7 @@
 // or converted queries (queries.cuh).
 #include "attention_prefill/wgmma/consumer.cuh"
 #include "attention_prefill/wgmma/producer.cuh"
+#include "device/level_2.cuh"
 
 namespace hone::attention_prefill::warpgroup {
 
@@ -46,12 +47,30 @@ __device__ inline void prepare(Layout layout, const Maps& maps) {
     prefetch_map(maps.value);
 }
 
+/// What says where queries and keys stand goes to level 2 while the block begins, 32 bytes a thread: each of
+/// them is read behind the one before, from device memory where nothing has asked for it.
+__device__ inline void prefetch_places(const Call& call) {
+    if constexpr (!paged) return;
+    constexpr int sector = 8;
+    const int first = static_cast<int>(threadIdx.x) * sector;
+    const auto fetch = [first](const int* from, int64 count) {
+        if (first < count) prefetch_level_2(from + first);
+    };
+    if constexpr (lengths == Lengths::paged) fetch(call.q_starts, call.batch + 1);
+    if constexpr (lengths != Lengths::none) fetch(call.kv_lengths, call.batch);
+    // Rows of the table may be further apart than what the last one has.
+    const int pages = (call.kv_len + page_size - 1) / page_size;
+    fetch(call.page_table,
+          (call.batch - 1) * call.page_table_stride + min(int64{pages}, call.page_table_stride));
+}
+
 __device__ inline void run(const Maps& maps, const Call& call, const Sections& sections) {
     extern __shared__ uint8 memory[];
     constexpr uint32 below = Geometry::alignment - 1;
     const Layout layout{(shared_address(memory) + below) & ~below};
     const int warpgroup = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);
 
+    prefetch_places(call);
     if (threadIdx.x == 0) prepare(layout, maps);
     __syncthreads();
     if constexpr (programmatic) release_successor();

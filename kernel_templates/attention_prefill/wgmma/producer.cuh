@@ -23,25 +23,10 @@ class Producer {
             wait_at_start(call_);
             fence_async_proxy_global();
         }
-        if (packed) deal_.open();
-        Tile tile = find(deal_.first());
-        bool is_open = packed;
-        // Each step stands in one place, since compilers take it as often as it stands somewhere.
-        while (tile.exists()) {
-            begin(tile);
-            if (!is_open) deal_.open();
-            is_open = true;
-            const uint64 drawn = deal_.draw();
-            int block = tile.last;
-            if (block > tile.first) stages_.load_blocks(feed(), tile, block--, Tile::none());
-            // The draw has come by now, and the next queries can go to level 2 while this tile lasts.
-            const Tile after = find(deal_.number(drawn));
-            if (after.exists()) prefetch_queries(after);
-            stages_.follow(feed(), after);
-            while (block > tile.first) stages_.load_blocks(feed(), tile, block--, after);
-            stages_.load_last_values(feed(), tile, after);
-            tile = after;
-            if constexpr (keeps_number) tile = tile_again();
+        if constexpr (by_rows) {
+            copy_rows(stages_);
+        } else {
+            copy_boxes(stages_);
         }
         announce_end();
     }
@@ -59,9 +44,57 @@ class Producer {
             return {call.workspace, tiles};
         }
     }
-    /// Many producers that copy boxes keep only the number of the next tile meanwhile, for the sake of
-    /// registers.
-    static constexpr bool keeps_number = may_be_beside && many_produce && !by_rows;
+
+    template <class BoxStages>
+    __device__ void copy_boxes(BoxStages& stages) {
+        if (packed) deal_.open();
+        Tile tile = find(deal_.first());
+        bool is_open = packed;
+        while (tile.exists()) {
+            stages.begin(feed(), tile);
+            load_queries(tile);
+            if (!is_open) deal_.open();
+            is_open = true;
+            const uint64 drawn = deal_.draw();
+            stages.fill(feed(), tile, [&] {
+                // The draw has come by now, and the next queries can go to level 2 while this tile lasts.
+                const Tile after = find(deal_.number(drawn));
+                if (after.exists()) prefetch_queries(after);
+                store_tile(layout_.next_tile(), after);  // registers are short
+            });
+            tile = load_own_tile(layout_.next_tile(), call_);
+        }
+    }
+    /// The same where threads copy rows, which they ask for ahead: the next tile's, too. Here steps stand as
+    /// often as they do because in one place they would need registers that there are not.
+    template <class RowStages>
+    __device__ void copy_rows(RowStages& stages) {
+        Tile tile = order_.tile(deal_.first());
+        if (!packed) begin_rows(stages, tile);
+        deal_.open();
+        if (packed) {
+            if (tile.empty()) tile = find(deal_.number(deal_.draw()));
+            if (tile.exists()) begin_rows(stages, tile);
+        }
+        while (tile.exists()) {
+            const uint64 drawn = deal_.draw();
+            int block = tile.last;
+            if (block > tile.first) stages.load_blocks(feed(), tile, block--, Tile::none());
+            const Tile after = find(deal_.number(drawn));
+            if (after.exists()) prefetch_queries(after);
+            stages.follow(feed(), after);
+            while (block > tile.first) stages.load_blocks(feed(), tile, block--, after);
+            stages.load_last_values(feed(), tile, after);
+            tile = after;
+            if (tile.exists()) begin_rows(stages, tile);
+        }
+    }
+    template <class RowStages>
+    __device__ void begin_rows(RowStages& stages, const Tile& tile) {
+        stages.begin(feed(), tile);
+        load_queries(tile);
+        stages.load_first_keys(feed(), tile);
+    }
 
     /// Whether this thread copies queries, alone or for the others.
     __device__ static bool leads() { return !many_produce || threadIdx.x == 0; }
@@ -69,21 +102,13 @@ class Producer {
     /// The tile of that number, or if it is empty the next one that is not.
     __device__ Tile find(int number) {
         while (true) {
-            if constexpr (keeps_number) number_ = number;
             if (number < 0) return Tile::none();
             const Tile tile = order_.tile(number);
             if (!tile.empty()) return tile;
             number = deal_.number(deal_.draw());
         }
     }
-    /// What find() has found.
-    __device__ Tile tile_again() const { return number_ < 0 ? Tile::none() : order_.tile(number_); }
     __device__ Feed feed() { return {layout_, maps_, call_, keys_, values_}; }
-    __device__ void begin(const Tile& tile) {
-        stages_.begin(feed(), tile);
-        load_queries(tile);
-        stages_.load_first_keys(feed(), tile);
-    }
 
     /// Packed tensors are one long sequence to their maps.
     __device__ static Coordinates query_at(const Tile& tile, int panel, int row) {
@@ -125,7 +150,6 @@ class Producer {
     const Call& call_;
     Order order_;
     Tiles deal_;
-    int number_ = -1;  ///< of the next tile
     QueryRing queries_;
     Ring keys_;
     Ring values_;

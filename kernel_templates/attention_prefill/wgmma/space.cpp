@@ -30,13 +30,13 @@ constexpr auto tunables = tunables_of({
 
 /// A thread's registers beside those that it holds throughout: what the compiler needs without spilling.
 int working_registers(const AttentionProblem& p, const Geometry& g) {
-    const bool has_hidden_keys = p.window > 0 || p.paged() || p.lengths != Lengths::none;
+    const bool has_hidden_keys = p.window > 0 || (p.lengths != Lengths::none && !p.paged());
     const bool starts_with_few = g.widens() && g.blocks_per_sm > 1;  // 80 at the launch: more than is moved
     return 32 + (p.softcap ? 8 : 0) + (has_hidden_keys && !g.by_rows() ? 8 : 0) + (starts_with_few ? 8 : 0);
 }
 
 /// Where a warp can multiply a block's keys once more by itself, while they still stand in their stage.
-bool may_be_late(const AttentionProblem& p) { return !p.fp8_cache() && !p.paged(); }
+bool may_be_late(const AttentionProblem& p) { return !p.fp8_cache(); }
 
 /// Up to four rounds of tiles.
 bool is_short(const AttentionProblem& p, const WgmmaConfig& c, const DeviceTraits& traits) {
@@ -73,7 +73,7 @@ constexpr Constraint constraints[] = {
          [](const AttentionProblem& p, const WgmmaConfig& c) {
              return p.q_len > (c.consumers - 1) * block_rows && (c.consumers < 3 || p.head_dim <= 64);
          }),
-    rule("late maxima are for 16-bit keys in no pages, and have all exponentials in front of the wait",
+    rule("late maxima are for 16-bit keys, and have all exponentials in front of the wait",
          [](const AttentionProblem& p, const WgmmaConfig& c) {
              return c.late_maxima == 0 || (may_be_late(p) && c.softmax_first == 0);
          }),
