@@ -34,10 +34,23 @@ class Boxes {
     __device__ void begin(const Feed& feed, const Tile& tile) {
         if constexpr (paged) key_page_ = look_up(feed, tile, tile.last);
     }
-    /// All blocks of a tile, values behind keys by one; the next tile is found meanwhile. Each step stands in
-    /// one place, since compilers take it as often as it stands somewhere.
+    __device__ void follow(const Feed&, const Tile&) {}
+    __device__ void load_first_keys(const Feed& feed, const Tile& tile) {
+        load_keys(feed, tile, tile.last);
+        turn_pages(feed, tile, tile.last - 1);
+    }
+    __device__ void load_blocks(const Feed& feed, const Tile& tile, int block, const Tile&) {
+        load_keys(feed, tile, block - 1);
+        load_values(feed, tile, block);
+        turn_pages(feed, tile, block - 2);
+    }
+    __device__ void load_last_values(const Feed& feed, const Tile& tile, const Tile&) {
+        load_values(feed, tile, tile.first);
+    }
+    /// The same with each step in one place, since compilers take it as often as it stands somewhere;
+    /// `find_next` finds the next tile meanwhile.
     template <class FindNext>
-    __device__ void fill(const Feed& feed, const Tile& tile, FindNext find_next) {
+    __device__ void load_tile(const Feed& feed, const Tile& tile, FindNext find_next) {
 #pragma unroll 1
         for (int block = tile.last; block >= tile.first - 1; --block) {
             if (block >= tile.first) load_keys(feed, tile, block);

@@ -73,10 +73,12 @@ struct Geometry {
     constexpr int tiles_at() const { return barriers_at() + barriers() * 8; }
     /// The number of a tile that one of many producers has drawn for all: two places in turn.
     constexpr int drawn_at() const { return tiles_at() + consumers * query_stages * tile_bytes; }
-    constexpr int drawn_bytes() const { return page_size > 0 && many_produce() && !by_rows() ? 16 : 0; }
-    /// The next tile, which each warp that issues tensor copies leaves here while the present one lasts.
+    constexpr int drawn_bytes() const { return looks_up() && many_produce() ? 16 : 0; }
+    /// Whether tensor copies look up pages.
+    constexpr bool looks_up() const { return page_size > 0 && !by_rows(); }
+    /// The next tile, which each warp of those leaves here while the present one lasts.
     constexpr int next_tiles_at() const { return drawn_at() + drawn_bytes(); }
-    constexpr int next_tiles_bytes() const { return by_rows() ? 0 : (many_produce() ? 4 : 1) * tile_bytes; }
+    constexpr int next_tiles_bytes() const { return looks_up() ? (many_produce() ? 4 : 1) * tile_bytes : 0; }
     /// What a launch asks for: the base is moved up to a multiple of `alignment`.
     constexpr int shared_bytes() const { return next_tiles_at() + next_tiles_bytes() + alignment; }
 
@@ -84,7 +86,7 @@ struct Geometry {
     constexpr int launch_registers() const { return registers_per_sm / (threads() * blocks_per_sm) / 8 * 8; }
     constexpr bool moves_registers() const { return launch_registers() < 240; }
     constexpr int producer_registers() const {
-        if (!by_rows()) return page_size > 0 ? 56 : consumers > 2 ? 32 : 40;  // pages are looked up
+        if (!by_rows()) return looks_up() ? 56 : consumers > 2 ? 32 : 40;
         // Four a chunk of codes that are widened. Beside a lone consumer there are more to spare.
         const int codes = 32 + (keys_stay_codes() ? 4 : 8) * code_chunks() +
                           (consumers == 1 && blocks_per_sm == 1 ? 16 : 0);

@@ -23,10 +23,10 @@ class Producer {
             wait_at_start(call_);
             fence_async_proxy_global();
         }
-        if constexpr (by_rows) {
-            copy_rows(stages_);
+        if constexpr (looks_up) {
+            load_from_pages(stages_);
         } else {
-            copy_boxes(stages_);
+            load();
         }
         announce_end();
     }
@@ -37,6 +37,8 @@ class Producer {
 
     using Tiles = Conditional<may_be_beside, DealBeside, Deal<dynamic>>::type;
 
+    static constexpr bool looks_up = geometry.looks_up();
+
     __device__ static Tiles deal_of(const Layout& layout, const Call& call, int tiles) {
         if constexpr (may_be_beside) {
             return {call, tiles, layout.drawn()};
@@ -45,8 +47,10 @@ class Producer {
         }
     }
 
-    template <class BoxStages>
-    __device__ void copy_boxes(BoxStages& stages) {
+    /// Boxes of pages: looking up takes registers. Each step stands in one place, and the next tile in shared
+    /// memory meanwhile.
+    template <class Boxes>
+    __device__ void load_from_pages(Boxes& stages) {
         if (packed) deal_.open();
         Tile tile = find(deal_.first());
         bool is_open = packed;
@@ -56,44 +60,37 @@ class Producer {
             if (!is_open) deal_.open();
             is_open = true;
             const uint64 drawn = deal_.draw();
-            stages.fill(feed(), tile, [&] {
-                // The draw has come by now, and the next queries can go to level 2 while this tile lasts.
-                const Tile after = find(deal_.number(drawn));
-                if (after.exists()) prefetch_queries(after);
-                store_tile(layout_.next_tile(), after);  // registers are short
+            stages.load_tile(feed(), tile, [&] {
+                const Tile after = find_behind(drawn);
+                store_tile(layout_.next_tile(), after);
             });
             tile = load_own_tile(layout_.next_tile(), call_);
         }
     }
-    /// The same where threads copy rows, which they ask for ahead: the next tile's, too. Here steps stand as
-    /// often as they do because in one place they would need registers that there are not.
-    template <class RowStages>
-    __device__ void copy_rows(RowStages& stages) {
+    __device__ void load() {
         Tile tile = order_.tile(deal_.first());
-        if (!packed) begin_rows(stages, tile);
+        if (!packed) begin(tile);
         deal_.open();
         if (packed) {
             if (tile.empty()) tile = find(deal_.number(deal_.draw()));
-            if (tile.exists()) begin_rows(stages, tile);
+            if (tile.exists()) begin(tile);
         }
         while (tile.exists()) {
             const uint64 drawn = deal_.draw();
             int block = tile.last;
-            if (block > tile.first) stages.load_blocks(feed(), tile, block--, Tile::none());
-            const Tile after = find(deal_.number(drawn));
-            if (after.exists()) prefetch_queries(after);
-            stages.follow(feed(), after);
-            while (block > tile.first) stages.load_blocks(feed(), tile, block--, after);
-            stages.load_last_values(feed(), tile, after);
+            if (block > tile.first) stages_.load_blocks(feed(), tile, block--, Tile::none());
+            const Tile after = find_behind(drawn);
+            stages_.follow(feed(), after);
+            while (block > tile.first) stages_.load_blocks(feed(), tile, block--, after);
+            stages_.load_last_values(feed(), tile, after);
             tile = after;
-            if (tile.exists()) begin_rows(stages, tile);
+            if (tile.exists()) begin(tile);
         }
     }
-    template <class RowStages>
-    __device__ void begin_rows(RowStages& stages, const Tile& tile) {
-        stages.begin(feed(), tile);
+    __device__ void begin(const Tile& tile) {
+        stages_.begin(feed(), tile);
         load_queries(tile);
-        stages.load_first_keys(feed(), tile);
+        stages_.load_first_keys(feed(), tile);
     }
 
     /// Whether this thread copies queries, alone or for the others.
@@ -107,6 +104,12 @@ class Producer {
             if (!tile.empty()) return tile;
             number = deal_.number(deal_.draw());
         }
+    }
+    /// The tile after the present one: its draw has come by now, and its queries can go to level 2 meanwhile.
+    __device__ Tile find_behind(uint64 drawn) {
+        const Tile after = find(deal_.number(drawn));
+        if (after.exists()) prefetch_queries(after);
+        return after;
     }
     __device__ Feed feed() { return {layout_, maps_, call_, keys_, values_}; }
 
