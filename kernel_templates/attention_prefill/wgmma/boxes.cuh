@@ -11,6 +11,7 @@ namespace hone::attention_prefill::warpgroup {
 /// Keys of one tensor copy, and copies of a panel of a stage.
 inline constexpr int box_rows = geometry.box_rows();
 inline constexpr int boxes = geometry.boxes();
+inline constexpr int box_warps = geometry.box_warps();
 
 /// The page of a copy of a block. One without a key that some query of the sequence sees has none: its rows
 /// are zeros, as those of pages that the pool lacks, and its bytes count.
@@ -88,8 +89,8 @@ class Boxes {
                                       int own_page) {
         const int warp = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0);
 #pragma unroll
-        for (int i = 0; i < (boxes + 3) / 4; ++i) {
-            const int box = 4 * i + warp;
+        for (int i = 0; i < (boxes + box_warps - 1) / box_warps; ++i) {
+            const int box = box_warps * i + warp;
             const int page = __shfl_sync(0xffffffffu, own_page, box);
             if (threadIdx.x % 32 != 0 || box >= boxes) continue;
 #pragma unroll
