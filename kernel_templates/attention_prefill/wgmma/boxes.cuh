@@ -1,7 +1,7 @@
 // How variant wgmma (kernel.cu) fills stages by tensor copies. Keys and values of any order, and those in
 // pages that whole stages fill: a copy a panel, by one thread. Smaller pages: a copy each and panel, by the
-// first lanes of four warps, which take the pages of a stage in turn, because one warp issues no more than a
-// copy in about 70 cycles. Every lane knows the page of a copy, read a block ahead.
+// first lanes of up to four warps, which take the pages of a stage in turn, because one warp issues no more
+// than a copy in about 70 cycles. Every lane knows the page of a copy, read a block ahead.
 #pragma once
 
 #include "attention_prefill/wgmma/layout.cuh"

@@ -5,12 +5,11 @@
 // panels of 64 columns) -> tensor cores. Scores stay in registers: they become weights there, which are the
 // left operand of the product with the values. Results: registers -> global.
 //
-// Warpgroup 0 is the producer: one thread issues all copies; where pages are smaller than a stage, its four
-// warps do, and each copy stays on a page (boxes.cuh). Keys in pages that copies cannot take, and codes, of
-// which two warpgroups make numbers, are copied by all threads (rows.cuh); keys may stay codes, which tensor
-// copies bring (codes.cuh). The next `consumers` warpgroups
-// take 64 queries each, and go through the tile's blocks of keys from the last to the first. Three things
-// overlap:
+// Warpgroup 0 is the producer: one thread issues all copies; where pages are smaller than a stage, up to four
+// of its warps do, and each copy stays on a page (boxes.cuh). Keys in pages that copies cannot take, and
+// codes, of which two warpgroups make numbers, are copied by all threads (rows.cuh); keys may stay codes,
+// which tensor copies bring (codes.cuh). The next `consumers` warpgroups take 64 queries each, and go through
+// the tile's blocks of keys from the last to the first. Three things overlap:
 //   - in a warpgroup the product with the next keys is issued before that with the present values, and the
 //     softmax of the next scores runs beside the latter;
 //   - from tile to tile the next tile's first product is under way while the results are stored;

@@ -1,6 +1,6 @@
 // The producer of variant wgmma (kernel.cu), which keeps queries, keys and values coming: one thread, or all
-// 128 of its warpgroup where keys and values come row by row or in many copies. These go the same way
-// together, each counting the block's tiles for itself, and the first of them copies queries.
+// of its warpgroup where keys and values come row by row, or a few warps where in many copies. These go the
+// same way together, each counting the block's tiles for itself, and the first of them copies queries.
 #pragma once
 
 #include "attention_prefill/wgmma/codes.cuh"
