@@ -85,7 +85,7 @@ constexpr Constraint constraints[] = {
              return c.consumers * c.blocks_per_sm > 1 || g.widens() || tiles(p, g) <= 4 * t.sm_count;
          }),
     rule("a third stage is for short ones",
-         [](const WgmmaConfig& c) { return c.stages == 2 || c.tile_n <= 112; }),
+         [](const WgmmaConfig& c) { return c.stages == 2 || c.tile_n <= 128; }),
     rule("sections order causal tiles, where no window makes them equal",
          [](const AttentionProblem& p, const WgmmaConfig& c) { return c.section_mib == 24 || p.has_ramp(); }),
     rule("a second stage of queries and drawing are for blocks with more than one tile",
@@ -101,6 +101,7 @@ constexpr Constraint constraints[] = {
 /// The config that the cost model likes best, of a few proven shapes of tiles.
 std::optional<WgmmaConfig> fallback(const Problem& problem, const DeviceTraits& traits) {
     constexpr WgmmaConfig shapes[] = {{.consumers = 3, .tile_n = 128},
+                                      {.consumers = 2, .tile_n = 128, .stages = 3},
                                       {.consumers = 2, .tile_n = 128},
                                       {.consumers = 2, .tile_n = 96},
                                       {.consumers = 2, .tile_n = 64},
