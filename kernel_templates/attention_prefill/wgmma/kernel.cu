@@ -49,7 +49,6 @@ __device__ inline void prepare(Layout layout, const Maps& maps) {
 /// What says where queries and keys stand goes to level 2 while the block begins, 32 bytes a thread: each of
 /// them is read behind the one before, from device memory where nothing has asked for it.
 __device__ inline void prefetch_places(const Call& call) {
-    if constexpr (!paged) return;
     constexpr int sector = 8;
     const int first = static_cast<int>(threadIdx.x) * sector;
     const auto fetch = [first](const int* from, int64 count) {
@@ -69,7 +68,7 @@ __device__ inline void run(const Maps& maps, const Call& call, const Sections& s
     const Layout layout{(shared_address(memory) + below) & ~below};
     const int warpgroup = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);
 
-    prefetch_places(call);
+    if constexpr (geometry.looks_up()) prefetch_places(call);
     if (threadIdx.x == 0) prepare(layout, maps);
     __syncthreads();
     if constexpr (programmatic) release_successor();

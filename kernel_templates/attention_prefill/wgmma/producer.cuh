@@ -61,7 +61,8 @@ class Producer {
             is_open = true;
             const uint64 drawn = deal_.draw();
             stages.load_tile(feed(), tile, [&] {
-                const Tile after = find_behind(drawn);
+                const Tile after = find(deal_.number(drawn));
+                if (after.exists()) prefetch_queries(after);
                 store_tile(layout_.next_tile(), after);
             });
             tile = load_own_tile(layout_.next_tile(), call_);
@@ -72,14 +73,16 @@ class Producer {
         if (!packed) begin(tile);
         deal_.open();
         if (packed) {
-            if (tile.empty()) tile = find(deal_.number(deal_.draw()));
+            if (tile.empty()) tile = next(deal_.draw());
             if (tile.exists()) begin(tile);
         }
         while (tile.exists()) {
             const uint64 drawn = deal_.draw();
             int block = tile.last;
             if (block > tile.first) stages_.load_blocks(feed(), tile, block--, Tile::none());
-            const Tile after = find_behind(drawn);
+            // The draw has come by now, and the next queries can go to level 2 while this tile lasts.
+            const Tile after = next(drawn);
+            if (after.exists()) prefetch_queries(after);
             stages_.follow(feed(), after);
             while (block > tile.first) stages_.load_blocks(feed(), tile, block--, after);
             stages_.load_last_values(feed(), tile, after);
@@ -96,7 +99,17 @@ class Producer {
     /// Whether this thread copies queries, alone or for the others.
     __device__ static bool leads() { return !many_produce || threadIdx.x == 0; }
 
-    /// The tile of that number, or if it is empty the next one that is not.
+    /// The tile drawn, or if it is empty the next one that is not.
+    __device__ Tile next(uint64 drawn) {
+        while (true) {
+            const int number = deal_.number(drawn);
+            if (number < 0) return Tile::none();
+            const Tile tile = order_.tile(number);
+            if (!tile.empty()) return tile;
+            drawn = deal_.draw();
+        }
+    }
+    /// The same of a number, which may be the first.
     __device__ Tile find(int number) {
         while (true) {
             if (number < 0) return Tile::none();
@@ -104,12 +117,6 @@ class Producer {
             if (!tile.empty()) return tile;
             number = deal_.number(deal_.draw());
         }
-    }
-    /// The tile after the present one: its draw has come by now, and its queries can go to level 2 meanwhile.
-    __device__ Tile find_behind(uint64 drawn) {
-        const Tile after = find(deal_.number(drawn));
-        if (after.exists()) prefetch_queries(after);
-        return after;
     }
     __device__ Feed feed() { return {layout_, maps_, call_, keys_, values_}; }
 
