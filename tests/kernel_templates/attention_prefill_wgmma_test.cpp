@@ -244,6 +244,20 @@ TEST_CASE("wgmma: tensor copies bring pages of whole swizzle patterns that fill 
     CHECK(by_rows(256, 128, 1));
 }
 
+TEST_CASE("wgmma: each warp that issues tensor copies has some of every stage, so that none falls behind") {
+    for (const int page_size : {0, 8, 16, 32, 64, 128, 256}) {
+        for (const int tile_n : {64, 80, 96, 112, 128, 144, 176}) {
+            const Geometry g{.head_dim = 128, .tile_n = tile_n, .page_size = page_size};
+            if (g.by_rows()) continue;
+            CHECK(g.boxes() * g.box_rows() == tile_n);
+            CHECK(g.box_warps() <= g.boxes());
+            CHECK(g.box_warps() == std::min(4, g.boxes()));
+            CHECK(g.producer_threads() == (g.boxes() == 1 ? 1 : 32 * g.box_warps()));
+            CHECK(g.shared_bytes() - g.alignment >= g.next_tiles_at() + g.next_tiles_bytes());
+        }
+    }
+}
+
 TEST_CASE(
     "wgmma: codes wait in the producers' registers, sixteen a panel and pass, and take no shared memory") {
     const Geometry same{.head_dim = 128, .tile_n = 128, .page_size = 16};

@@ -137,6 +137,13 @@ TEST_CASE("prefill with late maxima is right, also where they grow by more than 
         check("dtype=fp16 causal=yes lengths=kv head_dim=128", "consumers=2 tile_n=80 query_in_registers=0");
         check("dtype=bf16 causal=yes lengths=cumulative head_dim=64",
               "consumers=1 tile_n=64 query_in_registers=1");
+        const std::string pages = "dtype=bf16 causal=yes lengths=paged head_dim=128 page_size=";
+        check(pages + "16", "consumers=2 tile_n=128 query_in_registers=1");
+        check(pages + "8 window=90", "consumers=2 tile_n=112 query_in_registers=0");
+        check(pages + "256", "consumers=2 tile_n=128 query_in_registers=0");
+        check(pages + "1", "consumers=2 tile_n=64 query_in_registers=0");
+        check("dtype=fp16 lengths=kv page_size=64 head_dim=64",
+              "consumers=1 tile_n=128 query_in_registers=1");
     }
 }
 

@@ -1,7 +1,7 @@
 // How variant wgmma (kernel.cu) fills stages by tensor copies. Keys and values of any order, and those in
 // pages that whole stages fill: a copy a panel, by one thread. Smaller pages: a copy each and panel, by the
-// first lanes of four warps, which take the pages of a stage in turn, because one warp issues no more than a
-// copy in about 70 cycles. Every lane knows the page of a copy, read a block ahead.
+// first lanes of up to four warps, which take the pages of a stage in turn, because one warp issues no more
+// than a copy in about 70 cycles. Every lane knows the page of a copy, read a block ahead.
 #pragma once
 
 #include "attention_prefill/wgmma/layout.cuh"
@@ -11,6 +11,7 @@ namespace hone::attention_prefill::warpgroup {
 /// Keys of one tensor copy, and copies of a panel of a stage.
 inline constexpr int box_rows = geometry.box_rows();
 inline constexpr int boxes = geometry.boxes();
+inline constexpr int box_warps = geometry.box_warps();
 
 /// The page of a copy of a block. One without a key that some query of the sequence sees has none: its rows
 /// are zeros, as those of pages that the pool lacks, and its bytes count.
@@ -47,6 +48,18 @@ class Boxes {
     __device__ void load_last_values(const Feed& feed, const Tile& tile, const Tile&) {
         load_values(feed, tile, tile.first);
     }
+    /// The same with each step in one place, since compilers take it as often as it stands somewhere;
+    /// `find_next` finds the next tile meanwhile.
+    template <class FindNext>
+    __device__ void load_tile(const Feed& feed, const Tile& tile, FindNext find_next) {
+#pragma unroll 1
+        for (int block = tile.last; block >= tile.first - 1; --block) {
+            if (block >= tile.first) load_keys(feed, tile, block);
+            if (block < tile.last) load_values(feed, tile, block + 1);
+            turn_pages(feed, tile, block - 1);
+            if (block == tile.last - 1) find_next();
+        }
+    }
 
   private:
     __device__ void load_keys(const Feed& feed, const Tile& tile, int block) {
@@ -76,8 +89,8 @@ class Boxes {
                                       int own_page) {
         const int warp = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0);
 #pragma unroll
-        for (int i = 0; i < (boxes + 3) / 4; ++i) {
-            const int box = 4 * i + warp;
+        for (int i = 0; i < (boxes + box_warps - 1) / box_warps; ++i) {
+            const int box = box_warps * i + warp;
             const int page = __shfl_sync(0xffffffffu, own_page, box);
             if (threadIdx.x % 32 != 0 || box >= boxes) continue;
 #pragma unroll

@@ -56,7 +56,13 @@ struct Geometry {
     /// Threads that produce: one, or whole warpgroups where threads copy, or where a warp alone would take
     /// too long to issue the copies.
     constexpr bool many_produce() const { return by_rows() || boxes() > 1; }
-    constexpr int producer_threads() const { return many_produce() ? 128 * producers() : 1; }
+    /// Warps that issue boxes: each has some of every stage, since nobody else would keep it from falling
+    /// behind the stages by more than a phase of their barriers.
+    constexpr int box_warps() const { return boxes() < 4 ? boxes() : 4; }
+    constexpr int producer_threads() const {
+        if (by_rows()) return 128 * producers();
+        return many_produce() ? 32 * box_warps() : 1;
+    }
     /// Chunks of 16 codes of a block of keys, or of values, that a thread brings: one of each panel and pass
     /// of all threads over the rows, of which four share one.
     constexpr int code_chunks() const {
@@ -73,15 +79,20 @@ struct Geometry {
     constexpr int tiles_at() const { return barriers_at() + barriers() * 8; }
     /// The number of a tile that one of many producers has drawn for all: two places in turn.
     constexpr int drawn_at() const { return tiles_at() + consumers * query_stages * tile_bytes; }
-    constexpr int drawn_bytes() const { return page_size > 0 && many_produce() && !by_rows() ? 16 : 0; }
+    constexpr int drawn_bytes() const { return looks_up() && many_produce() ? 16 : 0; }
+    /// Whether tensor copies look up pages.
+    constexpr bool looks_up() const { return page_size > 0 && !by_rows(); }
+    /// The next tile, which each warp of those leaves here while the present one lasts.
+    constexpr int next_tiles_at() const { return drawn_at() + drawn_bytes(); }
+    constexpr int next_tiles_bytes() const { return looks_up() ? box_warps() * tile_bytes : 0; }
     /// What a launch asks for: the base is moved up to a multiple of `alignment`.
-    constexpr int shared_bytes() const { return drawn_at() + drawn_bytes() + alignment; }
+    constexpr int shared_bytes() const { return next_tiles_at() + next_tiles_bytes() + alignment; }
 
     /// Registers a thread at the start, and after the roles have shared them out; in steps of 8.
     constexpr int launch_registers() const { return registers_per_sm / (threads() * blocks_per_sm) / 8 * 8; }
     constexpr bool moves_registers() const { return launch_registers() < 240; }
     constexpr int producer_registers() const {
-        if (!by_rows()) return consumers > 2 ? 32 : 40;
+        if (!by_rows()) return looks_up() ? 56 : consumers > 2 ? 32 : 40;
         // Four a chunk of codes that are widened. Beside a lone consumer there are more to spare.
         const int codes = 32 + (keys_stay_codes() ? 4 : 8) * code_chunks() +
                           (consumers == 1 && blocks_per_sm == 1 ? 16 : 0);

@@ -5,12 +5,11 @@
 // panels of 64 columns) -> tensor cores. Scores stay in registers: they become weights there, which are the
 // left operand of the product with the values. Results: registers -> global.
 //
-// Warpgroup 0 is the producer: one thread issues all copies; where pages are smaller than a stage, its four
-// warps do, and each copy stays on a page (boxes.cuh). Keys in pages that copies cannot take, and codes, of
-// which two warpgroups make numbers, are copied by all threads (rows.cuh); keys may stay codes, which tensor
-// copies bring (codes.cuh). The next `consumers` warpgroups
-// take 64 queries each, and go through the tile's blocks of keys from the last to the first. Three things
-// overlap:
+// Warpgroup 0 is the producer: one thread issues all copies; where pages are smaller than a stage, up to four
+// of its warps do, and each copy stays on a page (boxes.cuh). Keys in pages that copies cannot take, and
+// codes, of which two warpgroups make numbers, are copied by all threads (rows.cuh); keys may stay codes,
+// which tensor copies bring (codes.cuh). The next `consumers` warpgroups take 64 queries each, and go through
+// the tile's blocks of keys from the last to the first. Three things overlap:
 //   - in a warpgroup the product with the next keys is issued before that with the present values, and the
 //     softmax of the next scores runs beside the latter;
 //   - from tile to tile the next tile's first product is under way while the results are stored;
@@ -29,6 +28,7 @@
 // or converted queries (queries.cuh).
 #include "attention_prefill/wgmma/consumer.cuh"
 #include "attention_prefill/wgmma/producer.cuh"
+#include "device/level_2.cuh"
 
 namespace hone::attention_prefill::warpgroup {
 
@@ -46,12 +46,29 @@ __device__ inline void prepare(Layout layout, const Maps& maps) {
     prefetch_map(maps.value);
 }
 
+/// What says where queries and keys stand goes to level 2 while the block begins, 32 bytes a thread: each of
+/// them is read behind the one before, from device memory where nothing has asked for it.
+__device__ inline void prefetch_places(const Call& call) {
+    constexpr int sector = 8;
+    const int first = static_cast<int>(threadIdx.x) * sector;
+    const auto fetch = [first](const int* from, int64 count) {
+        if (first < count) prefetch_level_2(from + first);
+    };
+    if constexpr (lengths == Lengths::paged) fetch(call.q_starts, call.batch + 1);
+    if constexpr (lengths != Lengths::none) fetch(call.kv_lengths, call.batch);
+    // Rows of the table may be further apart than what the last one has.
+    const int pages = (call.kv_len + page_size - 1) / page_size;
+    fetch(call.page_table,
+          (call.batch - 1) * call.page_table_stride + min(int64{pages}, call.page_table_stride));
+}
+
 __device__ inline void run(const Maps& maps, const Call& call, const Sections& sections) {
     extern __shared__ uint8 memory[];
     constexpr uint32 below = Geometry::alignment - 1;
     const Layout layout{(shared_address(memory) + below) & ~below};
     const int warpgroup = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);
 
+    if constexpr (geometry.looks_up()) prefetch_places(call);
     if (threadIdx.x == 0) prepare(layout, maps);
     __syncthreads();
     if constexpr (programmatic) release_successor();

@@ -46,6 +46,10 @@ struct Layout {
 
     /// Where one of many producers leaves the number that it has drawn.
     __device__ uint32 drawn() const { return base + geometry.drawn_at(); }
+    /// The place of the next tile of the thread's warp.
+    __device__ uint32 next_tile() const {
+        return base + geometry.next_tiles_at() + threadIdx.x / 32 * Geometry::tile_bytes;
+    }
 
     __device__ uint32 barrier(int number) const { return base + geometry.barriers_at() + number * 8; }
 };
@@ -67,6 +71,23 @@ __device__ inline void store_tile(uint32 address, const Tile& tile) {
     const Sequence& s = tile.sequence;
     store_shared(address + 16, uint4{static_cast<uint32>(s.q_len), static_cast<uint32>(s.kv_len),
                                      static_cast<uint32>(s.q_start), static_cast<uint32>(s.kv_start)});
+}
+/// The tile that the thread itself has stored.
+__device__ inline Tile load_own_tile(uint32 address, const Call& call) {
+    const uint4 place = load_shared_16(address);
+    Tile tile{static_cast<int>(place.x),
+              static_cast<int>(place.y),
+              static_cast<int>(place.z),
+              static_cast<int>(place.w),
+              {}};
+    if constexpr (lengths == Lengths::none) {
+        tile.sequence = call.sequence(tile.slot / heads);
+    } else {
+        const uint4 words = load_shared_16(address + 16);
+        tile.sequence = {tile.slot / heads, static_cast<int>(words.x), static_cast<int>(words.y),
+                         static_cast<int>(words.z), static_cast<int>(words.w)};
+    }
+    return tile;
 }
 /// By the warp's first lane alone, the one that will say that the tile was read; no branch, since products
 /// are under way. The others' words are zeros.

@@ -1,6 +1,6 @@
 // The producer of variant wgmma (kernel.cu), which keeps queries, keys and values coming: one thread, or all
-// 128 of its warpgroup where keys and values come row by row or in many copies. These go the same way
-// together, each counting the block's tiles for itself, and the first of them copies queries.
+// of its warpgroup where keys and values come row by row, or a few warps where in many copies. These go the
+// same way together, each counting the block's tiles for itself, and the first of them copies queries.
 #pragma once
 
 #include "attention_prefill/wgmma/codes.cuh"
@@ -23,6 +23,52 @@ class Producer {
             wait_at_start(call_);
             fence_async_proxy_global();
         }
+        if constexpr (looks_up) {
+            load_from_pages(stages_);
+        } else {
+            load();
+        }
+        announce_end();
+    }
+
+  private:
+    using Rows = Conditional<fp8_cache, WidenedRows, CopiedRows>::type;
+    using Stages = Conditional<keys_stay_codes, CodesAndRows, Conditional<by_rows, Rows, Boxes>::type>::type;
+
+    using Tiles = Conditional<may_be_beside, DealBeside, Deal<dynamic>>::type;
+
+    static constexpr bool looks_up = geometry.looks_up();
+
+    __device__ static Tiles deal_of(const Layout& layout, const Call& call, int tiles) {
+        if constexpr (may_be_beside) {
+            return {call, tiles, layout.drawn()};
+        } else {
+            return {call.workspace, tiles};
+        }
+    }
+
+    /// Boxes of pages: looking up takes registers. Each step stands in one place, and the next tile in shared
+    /// memory meanwhile.
+    template <class Boxes>
+    __device__ void load_from_pages(Boxes& stages) {
+        if (packed) deal_.open();
+        Tile tile = find(deal_.first());
+        bool is_open = packed;
+        while (tile.exists()) {
+            stages.begin(feed(), tile);
+            load_queries(tile);
+            if (!is_open) deal_.open();
+            is_open = true;
+            const uint64 drawn = deal_.draw();
+            stages.load_tile(feed(), tile, [&] {
+                const Tile after = find(deal_.number(drawn));
+                if (after.exists()) prefetch_queries(after);
+                store_tile(layout_.next_tile(), after);
+            });
+            tile = load_own_tile(layout_.next_tile(), call_);
+        }
+    }
+    __device__ void load() {
         Tile tile = order_.tile(deal_.first());
         if (!packed) begin(tile);
         deal_.open();
@@ -41,28 +87,14 @@ class Producer {
             while (block > tile.first) stages_.load_blocks(feed(), tile, block--, after);
             stages_.load_last_values(feed(), tile, after);
             tile = after;
-            if constexpr (keeps_number) tile = tile_again();
             if (tile.exists()) begin(tile);
         }
-        announce_end();
     }
-
-  private:
-    using Rows = Conditional<fp8_cache, WidenedRows, CopiedRows>::type;
-    using Stages = Conditional<keys_stay_codes, CodesAndRows, Conditional<by_rows, Rows, Boxes>::type>::type;
-
-    using Tiles = Conditional<may_be_beside, DealBeside, Deal<dynamic>>::type;
-
-    __device__ static Tiles deal_of(const Layout& layout, const Call& call, int tiles) {
-        if constexpr (may_be_beside) {
-            return {call, tiles, layout.drawn()};
-        } else {
-            return {call.workspace, tiles};
-        }
+    __device__ void begin(const Tile& tile) {
+        stages_.begin(feed(), tile);
+        load_queries(tile);
+        stages_.load_first_keys(feed(), tile);
     }
-    /// Many producers that copy boxes keep only the number of the next tile meanwhile, for the sake of
-    /// registers.
-    static constexpr bool keeps_number = may_be_beside && many_produce && !by_rows;
 
     /// Whether this thread copies queries, alone or for the others.
     __device__ static bool leads() { return !many_produce || threadIdx.x == 0; }
@@ -71,21 +103,22 @@ class Producer {
     __device__ Tile next(uint64 drawn) {
         while (true) {
             const int number = deal_.number(drawn);
-            if constexpr (keeps_number) number_ = number;
             if (number < 0) return Tile::none();
             const Tile tile = order_.tile(number);
             if (!tile.empty()) return tile;
             drawn = deal_.draw();
         }
     }
-    /// What next() has found.
-    __device__ Tile tile_again() const { return number_ < 0 ? Tile::none() : order_.tile(number_); }
-    __device__ Feed feed() { return {layout_, maps_, call_, keys_, values_}; }
-    __device__ void begin(const Tile& tile) {
-        stages_.begin(feed(), tile);
-        load_queries(tile);
-        stages_.load_first_keys(feed(), tile);
+    /// The same of a number, which may be the first.
+    __device__ Tile find(int number) {
+        while (true) {
+            if (number < 0) return Tile::none();
+            const Tile tile = order_.tile(number);
+            if (!tile.empty()) return tile;
+            number = deal_.number(deal_.draw());
+        }
     }
+    __device__ Feed feed() { return {layout_, maps_, call_, keys_, values_}; }
 
     /// Packed tensors are one long sequence to their maps.
     __device__ static Coordinates query_at(const Tile& tile, int panel, int row) {
@@ -127,7 +160,6 @@ class Producer {
     const Call& call_;
     Order order_;
     Tiles deal_;
-    int number_ = -1;  ///< of the next tile
     QueryRing queries_;
     Ring keys_;
     Ring values_;

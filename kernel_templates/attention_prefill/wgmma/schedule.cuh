@@ -36,7 +36,7 @@ inline constexpr bool by_rows = geometry.by_rows();
 /// Of a call over pages there may be a launch for its single tokens in front, beside which this one runs.
 /// Threads that copy rows lack the registers to draw tiles.
 inline constexpr bool may_be_beside = lengths == Lengths::paged && !by_rows;
-/// All 128 threads of the producer's warpgroup are at work.
+/// Whole warps are at work in the producer's warpgroup, not one thread.
 inline constexpr bool many_produce = geometry.many_produce();
 
 /// Keys are multiplied as codes, with queries that are two codes each.

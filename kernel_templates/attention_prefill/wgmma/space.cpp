@@ -30,13 +30,13 @@ constexpr auto tunables = tunables_of({
 
 /// A thread's registers beside those that it holds throughout: what the compiler needs without spilling.
 int working_registers(const AttentionProblem& p, const Geometry& g) {
-    const bool has_hidden_keys = p.window > 0 || p.paged() || p.lengths != Lengths::none;
+    const bool has_hidden_keys = p.window > 0 || (p.lengths != Lengths::none && !p.paged());
     const bool starts_with_few = g.widens() && g.blocks_per_sm > 1;  // 80 at the launch: more than is moved
     return 32 + (p.softcap ? 8 : 0) + (has_hidden_keys && !g.by_rows() ? 8 : 0) + (starts_with_few ? 8 : 0);
 }
 
 /// Where a warp can multiply a block's keys once more by itself, while they still stand in their stage.
-bool may_be_late(const AttentionProblem& p) { return !p.fp8_cache() && !p.paged(); }
+bool may_be_late(const AttentionProblem& p) { return !p.fp8_cache(); }
 
 /// Up to four rounds of tiles.
 bool is_short(const AttentionProblem& p, const WgmmaConfig& c, const DeviceTraits& traits) {
@@ -73,7 +73,7 @@ constexpr Constraint constraints[] = {
          [](const AttentionProblem& p, const WgmmaConfig& c) {
              return p.q_len > (c.consumers - 1) * block_rows && (c.consumers < 3 || p.head_dim <= 64);
          }),
-    rule("late maxima are for 16-bit keys in no pages, and have all exponentials in front of the wait",
+    rule("late maxima are for 16-bit keys, and have all exponentials in front of the wait",
          [](const AttentionProblem& p, const WgmmaConfig& c) {
              return c.late_maxima == 0 || (may_be_late(p) && c.softmax_first == 0);
          }),
@@ -85,7 +85,7 @@ constexpr Constraint constraints[] = {
              return c.consumers * c.blocks_per_sm > 1 || g.widens() || tiles(p, g) <= 4 * t.sm_count;
          }),
     rule("a third stage is for short ones",
-         [](const WgmmaConfig& c) { return c.stages == 2 || c.tile_n <= 112; }),
+         [](const WgmmaConfig& c) { return c.stages == 2 || c.tile_n <= 128; }),
     rule("sections order causal tiles, where no window makes them equal",
          [](const AttentionProblem& p, const WgmmaConfig& c) { return c.section_mib == 24 || p.has_ramp(); }),
     rule("a second stage of queries and drawing are for blocks with more than one tile",
@@ -101,6 +101,7 @@ constexpr Constraint constraints[] = {
 /// The config that the cost model likes best, of a few proven shapes of tiles.
 std::optional<WgmmaConfig> fallback(const Problem& problem, const DeviceTraits& traits) {
     constexpr WgmmaConfig shapes[] = {{.consumers = 3, .tile_n = 128},
+                                      {.consumers = 2, .tile_n = 128, .stages = 3},
                                       {.consumers = 2, .tile_n = 128},
                                       {.consumers = 2, .tile_n = 96},
                                       {.consumers = 2, .tile_n = 64},
