@@ -14,8 +14,8 @@ constexpr auto tunables = tunables_of({
     tunable<&GroupRowsConfig::rows>("rows a group keeps in flight", {1, 2, 4}),
     tunable<&GroupRowsConfig::early_weights>("1: weights are loaded into registers ahead of the reduction",
                                              {0, 1}),
-    tunable<&GroupRowsConfig::load_hint>("cache hint of loads: 0 normal, 1 no L1 allocation, 2 streaming",
-                                         {0, 2}),
+    tunable<&GroupRowsConfig::load_hint>(
+        "cache hint of loads: 0 normal, 2 streaming, 3 past L1, and the first that L2 lets go", {0, 2, 3}),
     tunable<&GroupRowsConfig::store_hint>("cache hint of stores: 0 normal, 1 streaming", {0, 1}),
     programmatic_launch<&GroupRowsConfig::programmatic>(),
 });
@@ -40,6 +40,10 @@ constexpr Constraint constraints[] = {
     rule("several rows in flight pay only where a thread holds few packets of each",
          [](const NormProblem& p, const GroupRowsConfig& c) {
              return c.rows == 1 || c.rows * p.packets(c.lanes, c.vector) <= 8;
+         }),
+    rule("what L2 is told of loads needs sm_90",
+         [](const GroupRowsConfig& c, const DeviceTraits& t) {
+             return c.load_hint != 3 || t.has_bulk_copy();
          }),
     programmatic_needs_sm_90<GroupRowsConfig>,
 };
