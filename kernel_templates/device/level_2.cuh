@@ -22,12 +22,9 @@ __device__ inline Packet<T, count> load_packet_of_level_2(const T* address) {
         HONE_LOAD("v2.u32 {%0, %1}, [%2], %3;", "=r"(word.x), "=r"(word.y))
     } else if constexpr (bytes == 4) {
         HONE_LOAD("u32 %0, [%1], %2;", "=r"(word))
-    } else if constexpr (bytes == 2) {
-        HONE_LOAD("u16 %0, [%1], %2;", "=h"(word))
     } else {
-        uint16 wide;
-        HONE_LOAD("u8 %0, [%1], %2;", "=h"(wide))
-        word = static_cast<uint8>(wide);
+        static_assert(bytes == 2, "an access is 2 to 16 bytes");
+        HONE_LOAD("u16 %0, [%1], %2;", "=h"(word))
     }
     Packet<T, count> packet;
     memcpy(&packet, &word, sizeof(word));

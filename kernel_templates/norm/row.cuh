@@ -54,18 +54,21 @@ struct Layout {
     }
 };
 
-/// What the caches are told of a row that is read once. `first_to_leave`: level 2 lets its lines go before
-/// others, so that what is written stays there for who reads it next.
-enum class RowLoad : int { normal = 0, streaming = 2, first_to_leave = 3 };
+/// What the caches are told of a row that is read once. Level 2 lets its lines go before others, so that what
+/// is written stays there for who reads it next; or behind others, so that what is written goes to memory
+/// soon and in the order in which it was written, which memory that is read all the while takes faster.
+enum class RowLoad : int { normal = 0, streaming = 2, first_to_leave = 3, last_to_leave = 4 };
 
 template <RowLoad how, int vector>
 __device__ inline Packet<Element, vector> load_of_row(const Element* address) {
 #if __CUDA_ARCH__ >= 900
-    if constexpr (how == RowLoad::first_to_leave)
-        return load_packet_of_level_2<Element, vector, L2Hint::evict_first>(address);
+    if constexpr (how == RowLoad::first_to_leave || how == RowLoad::last_to_leave) {
+        constexpr L2Hint level_2 = how == RowLoad::first_to_leave ? L2Hint::evict_first : L2Hint::evict_last;
+        return load_packet_of_level_2<Element, vector, level_2>(address);
+    }
 #endif
-    return load_packet < Element, vector,
-           how == RowLoad::normal ? LoadHint::normal : LoadHint::streaming > (address);
+    constexpr LoadHint hint = how == RowLoad::normal ? LoadHint::normal : LoadHint::streaming;
+    return load_packet<Element, vector, hint>(address);
 }
 
 template <int vector>
