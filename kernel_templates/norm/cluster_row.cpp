@@ -13,8 +13,7 @@ constexpr auto tunables = tunables_of({
     tunable<&ClusterRowConfig::vector>("elements a memory access", {1, 2, 4, 8}),
     tunable<&ClusterRowConfig::early_weights>("1: weights are loaded into registers ahead of the reduction",
                                               {0, 1}),
-    tunable<&ClusterRowConfig::load_hint>("cache hint of loads: 0 normal, 1 no L1 allocation, 2 streaming",
-                                          {0, 2}),
+    tunable<&ClusterRowConfig::load_hint>("cache hint of loads: 0 normal, 2 streaming", {0, 2}),
     tunable<&ClusterRowConfig::store_hint>("cache hint of stores: 0 normal, 1 streaming", {0, 1}),
     programmatic_launch<&ClusterRowConfig::programmatic>(),
 });

@@ -15,7 +15,7 @@ namespace hone::norm::cluster_row {
 
 inline constexpr int threads = Tuned::threads;
 inline constexpr int cluster = Tuned::cluster;
-inline constexpr LoadHint load_hint = static_cast<LoadHint>(Tuned::load_hint);
+inline constexpr RowLoad load_hint = static_cast<RowLoad>(Tuned::load_hint);
 inline constexpr StoreHint store_hint = static_cast<StoreHint>(Tuned::store_hint);
 
 using RowLayout = Layout<cluster * threads, static_cast<int>(Tuned::vector)>;

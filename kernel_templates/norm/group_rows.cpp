@@ -14,8 +14,8 @@ constexpr auto tunables = tunables_of({
     tunable<&GroupRowsConfig::rows>("rows a group keeps in flight", {1, 2, 4}),
     tunable<&GroupRowsConfig::early_weights>("1: weights are loaded into registers ahead of the reduction",
                                              {0, 1}),
-    tunable<&GroupRowsConfig::load_hint>("cache hint of loads: 0 normal, 1 no L1 allocation, 2 streaming",
-                                         {0, 2}),
+    tunable<&GroupRowsConfig::load_hint>(
+        "cache hint of loads: 0 normal, 2 streaming; past L1, 3 what L2 lets go first, 4 last", {0, 2, 3, 4}),
     tunable<&GroupRowsConfig::store_hint>("cache hint of stores: 0 normal, 1 streaming", {0, 1}),
     programmatic_launch<&GroupRowsConfig::programmatic>(),
 });
@@ -41,6 +41,9 @@ constexpr Constraint constraints[] = {
          [](const NormProblem& p, const GroupRowsConfig& c) {
              return c.rows == 1 || c.rows * p.packets(c.lanes, c.vector) <= 8;
          }),
+    rule(
+        "what L2 is told of loads needs sm_90",
+        [](const GroupRowsConfig& c, const DeviceTraits& t) { return c.load_hint < 3 || t.has_bulk_copy(); }),
     programmatic_needs_sm_90<GroupRowsConfig>,
 };
 
@@ -62,7 +65,8 @@ double predict(const NormProblem& norm, const GroupRowsConfig& c, const DeviceTr
                        .reducing_warps = c.lanes > 32 ? static_cast<double>(c.lanes) / 32 : 0.0,
                        .bytes_in_flight = row_bytes * groups * rows_per_group,
                        .latency_us = c.early_weights != 0 ? 0.0 : 0.15,
-                       .slowdown = hint_factor(norm, c.load_hint != 0, c.store_hint != 0, traits) *
+                       .slowdown = level_2_factor(norm, c.load_hint, traits) *
+                                   hint_factor(norm, c.load_hint == 2, c.store_hint != 0, traits) *
                                    memory_factor(norm, shape, traits),
                        .programmatic = c.programmatic != 0},
                       traits);

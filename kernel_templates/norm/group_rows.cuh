@@ -13,7 +13,7 @@ namespace hone::norm::group_rows {
 inline constexpr int threads = Tuned::threads;
 inline constexpr int lanes = Tuned::lanes;
 inline constexpr int rows_in_flight = Tuned::rows;
-inline constexpr LoadHint load_hint = static_cast<LoadHint>(Tuned::load_hint);
+inline constexpr RowLoad load_hint = static_cast<RowLoad>(Tuned::load_hint);
 inline constexpr StoreHint store_hint = static_cast<StoreHint>(Tuned::store_hint);
 
 using RowLayout = Layout<lanes, static_cast<int>(Tuned::vector)>;

@@ -10,6 +10,7 @@
 // x.
 #pragma once
 
+#include "device/level_2_loads.cuh"
 #include "device/packet.cuh"
 #include "device/reduce.cuh"
 #include "device/sync.cuh"
@@ -52,6 +53,23 @@ struct Layout {
         return inside(lane, packet) ? column(lane, packet) : 0;
     }
 };
+
+/// What the caches are told of a row that is read once. Level 2 lets its lines go before others, so that what
+/// is written stays there for who reads it next; or behind others, so that what is written goes to memory
+/// soon and in the order in which it was written, which memory that is read all the while takes faster.
+enum class RowLoad : int { normal = 0, streaming = 2, first_to_leave = 3, last_to_leave = 4 };
+
+template <RowLoad how, int vector>
+__device__ inline Packet<Element, vector> load_of_row(const Element* address) {
+#if __CUDA_ARCH__ >= 900
+    if constexpr (how == RowLoad::first_to_leave || how == RowLoad::last_to_leave) {
+        constexpr L2Hint level_2 = how == RowLoad::first_to_leave ? L2Hint::evict_first : L2Hint::evict_last;
+        return load_packet_of_level_2<Element, vector, level_2>(address);
+    }
+#endif
+    constexpr LoadHint hint = how == RowLoad::normal ? LoadHint::normal : LoadHint::streaming;
+    return load_packet<Element, vector, hint>(address);
+}
 
 template <int vector>
 __device__ inline Packet<Element, vector> add(const Packet<Element, vector>& a,
@@ -295,12 +313,12 @@ struct RegisterRow {
     }
 
     /// Issues all loads of the row.
-    template <LoadHint hint>
+    template <RowLoad how>
     __device__ void read(const Tensors& tensors, int64 index) {
         present = index < tensors.rows;
         const int64 source = present ? index : tensors.rows - 1;
-        load<hint>(tensors.x + source * tensors.x_stride, packets);
-        if constexpr (has_residual) load<hint>(tensors.residual + source * tensors.residual_stride, addends);
+        load<how>(tensors.x + source * tensors.x_stride, packets);
+        if constexpr (has_residual) load<how>(tensors.residual + source * tensors.residual_stride, addends);
     }
 
     /// s = x + residual, kept and written to `sum`.
@@ -323,12 +341,11 @@ struct RegisterRow {
     Packet<Element, Layout::vector> addends[has_residual ? Layout::packets : 1];
 
   private:
-    template <LoadHint hint>
+    template <RowLoad how>
     __device__ void load(const Element* row, Packet<Element, Layout::vector>* to) const {
 #pragma unroll
         for (int packet = 0; packet < Layout::packets; ++packet) {
-            to[packet] =
-                load_packet<Element, Layout::vector, hint>(row + Layout::readable_column(lane, packet));
+            to[packet] = load_of_row<how, Layout::vector>(row + Layout::readable_column(lane, packet));
         }
     }
 };

@@ -8,6 +8,7 @@
 #include <span>
 #include <string_view>
 
+#include "kernel_templates/kit/accesses.h"
 #include "kernel_templates/norm/norm.h"
 #include "tests/runtime/gpu_run.h"
 
@@ -177,8 +178,9 @@ TEST_CASE("residual and quantized outputs are right in every combination") {
 
 TEST_CASE("a weight that counts as 1 + weight is not rounded") {
     for (const char* family : {"rmsnorm", "layernorm"}) {
-        for (const char* rest : {" dtype=bf16 hidden=3584 rows=5", " dtype=fp16 hidden=513 residual=yes rows=17",
-                                 " dtype=fp32 hidden=1000 rows=3", " dtype=bf16 output=fp8 hidden=4096 rows=2"}) {
+        for (const char* rest :
+             {" dtype=bf16 hidden=3584 rows=5", " dtype=fp16 hidden=513 residual=yes rows=17",
+              " dtype=fp32 hidden=1000 rows=3", " dtype=bf16 output=fp8 hidden=4096 rows=2"}) {
             check_problem(std::string(family) + " unit_offset=yes" + rest, {});
         }
     }
@@ -204,6 +206,29 @@ TEST_CASE("resident groups are right over several laps of their rings") {
     }
     check_problem("layernorm dtype=fp32 hidden=1000 rows=300", {}, 3, resident);
     check_problem("rmsnorm dtype=bf16 residual=yes hidden=8192 rows=1000", {}, 3, resident);
+}
+
+TEST_CASE("rows are right whatever the caches are told of them, in accesses of every width") {
+    for (const char* rest :
+         {"dtype=bf16 hidden=257", "dtype=fp16 hidden=258", "dtype=bf16 residual=yes hidden=260",
+          "dtype=fp32 hidden=1024", "dtype=bf16 output=fp8 residual=yes hidden=4096"}) {
+        for (const char* family : {"rmsnorm", "layernorm"}) {
+            const std::string text = std::string(family) + " rows=131 " + rest;
+            const Problem problem = *parse_problem(text);
+            const norm::NormProblem norm(problem);
+            NormCase norm_case(problem, {});
+            for (const char* hint : {"0", "2", "3", "4"}) {
+                const std::string vector = std::to_string(widest_vector(norm.hidden, norm.element_bytes()));
+                const std::string config = "group_rows threads=128 lanes=128 vector=" + vector +
+                                           " rows=1 early_weights=1 load_hint=" + hint +
+                                           " store_hint=0 programmatic=0";
+                const Candidate candidate = parse_candidate(*problem.family, config).value();
+                if (!allowed(problem, candidate, Bench::get().traits)) continue;
+                INFO(text << " | " << config);
+                CHECK(norm_case.error_of(candidate) <= limit_of(norm));
+            }
+        }
+    }
 }
 
 TEST_CASE("rows with a stride are right, and what stands between them is not touched") {
