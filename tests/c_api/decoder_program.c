@@ -242,7 +242,7 @@ static void check_options_are_refused(void) {
     CHECK_OPTION(zeros, 2, "zeros is 2; allowed: 0, 1");
     CHECK_OPTION(kv_cache, "int4", "kv_cache is int4; allowed: same, fp8");
     CHECK_OPTION(memory_share, NAN, "memory_share is nan; allowed: above 0, to 1");
-    CHECK_OPTION(max_sequences, 257, "sequences is 257; allowed: 1 to 256");
+    CHECK_OPTION(max_sequences, 1025, "sequences is 1025; allowed: 1 to 1024");
     CHECK_OPTION(max_context, 2000, "context is 2000; allowed: 1 to 1024");
     hone_decoder_options options = HONE_DECODER_OPTIONS_INIT;
     CHECK_REFUSED(hone_decoder_create("/nowhere", &options, &decoder), "/nowhere");
