@@ -1,9 +1,10 @@
 #include "tuner/search/race.h"
 
 #include <doctest/doctest.h>
-#include <cmath>
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 
 #include "tests/tuner/made_up_measurer.h"
 
