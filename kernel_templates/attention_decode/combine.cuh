@@ -9,8 +9,6 @@
 namespace hone::attention_decode {
 
 inline constexpr int combine_threads = geometry.combine_threads();
-/// Pieces that nearly all lists have no more of.
-inline constexpr int few_pieces = 4;
 inline constexpr bool leaves_pieces = cluster == 1 && join_way == Join::second_launch;
 
 __device__ inline void combine(const Tensors& tensors) {
@@ -37,8 +35,9 @@ __device__ inline void combine(const Tensors& tensors) {
     const Workspace workspace(tensors, static_cast<int>(gridDim.x));
     const int item = static_cast<int>(blockIdx.y) * combine_threads + static_cast<int>(threadIdx.x);
     if (item >= items) return;
-    const Joined joined = pieces.count() <= few_pieces ? workspace.join<few_pieces>(pieces, place, item)
-                                                       : workspace.join<many_pieces>(pieces, place, item);
+    const Joined joined = pieces.count() <= geometry.few_pieces()
+                              ? workspace.join<geometry.few_pieces()>(pieces, place, item)
+                              : workspace.join<geometry.many_pieces()>(pieces, place, item);
     joined.store(tensors, sequence, lines > 1 ? place : list_in_line, item);
 }
 

@@ -28,8 +28,6 @@ inline constexpr int sums_pitch = geometry.sums_pitch();
 inline constexpr int row_items = geometry.row_items();
 inline constexpr int items = geometry.items();
 inline constexpr int inbox_items = geometry.inbox_items();
-/// Pieces of a list where one sequence has all multiprocessors for its eight lists.
-inline constexpr int many_pieces = 18;
 
 /// A row's maximum of scores (log2), and its sum of weights relative to that.
 struct State {
@@ -172,12 +170,12 @@ class Workspace {
         Joined joined;
         for (int first = 0; first < count; first += at_once) {
             State states[at_once];
-            Packet<float, 4> parts[at_once];
+            float4 sums[at_once];
 #pragma unroll
             for (int i = 0; i < at_once; ++i) {
                 const int piece = index(pieces, line, min(first + i, count - 1));
                 states[i] = load_state(piece, row);
-                parts[i] = load_packet<float, 4>(sums_ + (static_cast<int64>(piece) * items + item) * 4);
+                sums[i] = load_sums(piece, item);
             }
             const float max = joined.state().max;
 #pragma unroll
@@ -185,8 +183,7 @@ class Workspace {
             joined.shrink(max);
 #pragma unroll
             for (int i = 0; i < at_once; ++i) {
-                const float(&part)[4] = parts[i].elements;
-                if (first + i < count) joined.add(states[i], {part[0], part[1], part[2], part[3]});
+                if (first + i < count) joined.add(states[i], sums[i]);
             }
         }
         return joined;
@@ -197,6 +194,11 @@ class Workspace {
 
     __device__ static int index(const Pieces& pieces, int line, int i) {
         return ((pieces.first + i) * lines + line) * 2 + (i == 0 ? 1 : 0);
+    }
+    __device__ float4 load_sums(int piece, int item) const {
+        const Packet<float, 4> sums =
+            load_packet<float, 4>(sums_ + (static_cast<int64>(piece) * items + item) * 4);
+        return {sums.elements[0], sums.elements[1], sums.elements[2], sums.elements[3]};
     }
     __device__ State load_state(int piece, int row) const {
         const Packet<float, 2> state =
@@ -310,7 +312,8 @@ __device__ inline void join_ended(const Tensors& tensors, const Shared& shared) 
     const int line = static_cast<int>(blockIdx.x) % lines;
     workspace.await(ended.pieces, line);
     sync_compute_warps();
-    constexpr int at_once = compute_threads * Tuned::blocks_per_sm <= 256 ? many_pieces : many_pieces / 2;
+    constexpr int at_once =
+        compute_threads * Tuned::blocks_per_sm <= 256 ? geometry.many_pieces() : geometry.many_pieces() / 2;
     for (int item = threadIdx.x; item < items; item += compute_threads)
         workspace.join<at_once>(ended.pieces, line, item).store(tensors, ended.sequence, ended.list, item);
 }

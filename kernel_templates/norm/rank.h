@@ -60,7 +60,7 @@ struct MemoryShape {
                                  const DeviceTraits&);
 /// What the hints 3 and 4 of loads (row.cuh: RowLoad) bring, for `slowdown`; 1 for others. Measured on an
 /// H200: lines that leave first pay where a call's tensors and L2 are of one size, by up to 10 %, and cost 5
-/// % where they are far larger; lines that leave last pay 3 % there.
+/// % where they are far larger; lines that leave last pay 3 % there. In between either may be the better one.
 [[nodiscard]] double level_2_factor(const NormProblem&, std::int64_t load_hint, const DeviceTraits&);
 /// Instructions an element of this problem takes, relative to a plain norm.
 [[nodiscard]] double work_factor(const NormProblem&);

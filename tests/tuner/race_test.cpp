@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 
 #include "tests/tuner/made_up_measurer.h"
 
@@ -115,8 +117,11 @@ TEST_CASE("equal candidates are tied, and the tie goes to the same one in every 
 
 TEST_CASE("without noise two races choose the same, in any order of entry") {
     auto list = candidates(30);
+    std::map<std::string, double> times;  // none ties with another
+    for (std::size_t i = 0; i < list.size(); ++i)
+        times[to_string(list[i])] = 10 * std::pow(1.03, static_cast<double>(7 * i % list.size()));
     MadeUpMeasurer measurer;
-    measurer.true_us = spread;
+    measurer.true_us = [&](const std::string& name) { return times.at(name); };
     const auto first = run(measurer, list).winner;
     std::ranges::reverse(list);
     CHECK(run(measurer, list).winner == first);
