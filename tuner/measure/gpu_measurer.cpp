@@ -62,7 +62,7 @@ runtime::WorkerProcess started_worker(const std::string& uuid) {
 
 }  // namespace
 
-std::optional<DeviceInfo> described_gpu(const std::string& uuid) {
+std::optional<DescribedGpu> described_gpu(const std::string& uuid) {
     try {
         runtime::WorkerProcess worker = started_worker(uuid);
         const Clock::time_point limit = Clock::now() + GpuMeasurerOptions{}.start_limit;
@@ -72,7 +72,7 @@ std::optional<DeviceInfo> described_gpu(const std::string& uuid) {
             return std::nullopt;
         DeviceInfo device = device_info_from_json(member(reply.head, "device"));
         device.uuid = uuid;
-        return device;
+        return DescribedGpu{std::move(device), std::move(worker)};
     } catch (const ProtocolError&) {
     } catch (const WorkerError&) {
     }
@@ -230,7 +230,7 @@ Verdict GpuMeasurer::make_ready() {
     while (!ready_) {
         try {
             ensure_worker();
-            start_spare();
+            if (has_ended_one_) start_spare();
             if (Verdict verdict = begin_in_worker(); !ok(verdict)) return verdict;
             ready_ = true;
             early_deaths_ = 0;
@@ -397,6 +397,7 @@ std::vector<Samples> GpuMeasurer::interleave(const std::vector<CandidateImage>& 
 }
 
 void GpuMeasurer::end_problem() {
+    has_ended_one_ = true;
     active_.reset();
     ready_ = false;
 }
