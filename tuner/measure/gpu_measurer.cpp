@@ -98,6 +98,11 @@ ProblemSetup setup_of(const Problem& problem) {
 GpuMeasurer::GpuMeasurer(DeviceInfo device, GpuMeasurerOptions options)
     : device_(std::move(device)), options_(options) {}
 
+GpuMeasurer::~GpuMeasurer() {
+    for (std::optional<runtime::WorkerProcess>* worker : {&worker_, &spare_})
+        if (*worker) (*worker)->begin_to_kill();
+}
+
 GpuMeasurer::Reply GpuMeasurer::request(const json& head, std::span<const std::byte> blob,
                                         milliseconds limit) {
     const Clock::time_point start = Clock::now();

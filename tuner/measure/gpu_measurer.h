@@ -46,6 +46,10 @@ class GpuMeasurer final : public Measurer {
   public:
     /// Starts nothing: a run with nothing to measure needs no worker.
     GpuMeasurer(DeviceInfo device, GpuMeasurerOptions options);
+    GpuMeasurer(const GpuMeasurer&) = delete;
+    GpuMeasurer& operator=(const GpuMeasurer&) = delete;
+    /// What a worker holds on the GPU takes a tenth of a second to go.
+    ~GpuMeasurer() override;
     /// One that has described the device, in place of the first that would be started.
     void use_worker(runtime::WorkerProcess worker) { spare_ = std::move(worker); }
     /// Must be called before the first problem; the images' target is `device().traits.arch()`.
