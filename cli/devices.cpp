@@ -80,14 +80,15 @@ Gpus find_gpus() {
 Gpus find_all_gpus() {
     std::future<CompilerInfo> compiler = std::async(std::launch::async, find_compiler);
     const std::vector<std::string> uuids = alike_gpus();
-    const std::optional<tuner::DeviceInfo> first =
+    std::optional<tuner::DescribedGpu> first =
         uuids.empty() ? std::nullopt : tuner::described_gpu(uuids.front());
     if (!first) return find_gpus();
     Gpus gpus;
-    gpus.driver_version = first->toolchain.driver;
+    gpus.driver_version = first->device.toolchain.driver;
+    gpus.first_worker = std::move(first->worker);
     const std::string nvrtc = compiler.get().version;
     for (const std::string& uuid : uuids) {
-        tuner::DeviceInfo& gpu = gpus.devices.emplace_back(*first);
+        tuner::DeviceInfo& gpu = gpus.devices.emplace_back(first->device);
         gpu.ordinal = static_cast<int>(gpus.devices.size()) - 1;
         gpu.uuid = uuid;
         gpu.toolchain.nvrtc = nvrtc;

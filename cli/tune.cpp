@@ -157,10 +157,10 @@ std::vector<TuneRun> run(const Workload& workload, const TuneContext& context) {
                       {"not_recorded", "no recorded sweep of " + to_string(left.problems.front()),
                        "hone tune --record FILE makes one on a GPU"});
     }
-    const Gpus gpus = options.gpu == "all" ? find_all_gpus() : find_gpus();
+    Gpus gpus = options.gpu == "all" ? find_all_gpus() : find_gpus();
     if (gpus.devices.empty() && options.gpu.empty() && options.record_file.empty())
         return run_without_gpu(workload, gpus, context);
-    return run_on_gpus(workload, chosen_gpus(gpus, options.gpu), context);
+    return run_on_gpus(workload, chosen_gpus(gpus, options.gpu), context, std::move(gpus.first_worker));
 }
 
 void set_end(const std::vector<TuneRun>& runs, const TuneCommandOptions& options, const Console& console,

@@ -68,8 +68,8 @@ class SharedProgress {
 };
 
 TuneRun run_on_gpu(tuner::SharedWork& work, std::size_t hand, const tuner::DeviceInfo& device,
-                   tuner::CompilePool& pool, const TuneContext& context,
-                   const tuner::ProgressSink& progress) {
+                   tuner::CompilePool& pool, const TuneContext& context, const tuner::ProgressSink& progress,
+                   std::optional<runtime::WorkerProcess> worker) {
     TuneRun run{.device = device, .source = fmt::format("measured on GPU {}", device.ordinal), .result = {}};
     const std::optional<tuner::TuneOptions> options = context.options_now();
     if (!options) {
@@ -83,6 +83,7 @@ TuneRun run_on_gpu(tuner::SharedWork& work, std::size_t hand, const tuner::Devic
     try {
         cache.emplace(open_user_cache());
         session.emplace(tuner::open_gpu(pool, device));
+        if (worker) session->measurer->use_worker(*std::move(worker));
         if (!context.options.record_file.empty())
             recording.emplace(*session->measurer, context.options.record_file);
     } catch (const std::exception& error) {
@@ -139,7 +140,8 @@ void say_lost(const std::vector<TuneRun>& runs, const Console& console) {
 
 /// All GPUs of one kind. What one that fails leaves the others do; the last one's exception is thrown here.
 std::vector<TuneRun> run_on_kind(const Workload& workload, std::vector<tuner::DeviceInfo> devices,
-                                 const TuneContext& context) {
+                                 const TuneContext& context,
+                                 std::optional<runtime::WorkerProcess> first_worker) {
     cache::Cache cache = open_user_cache();
     tuner::CompilePool pool(cache, tuner::pool_for(devices.front()));
     tuner::SharedWork work(workload, devices.size(), devices.front().traits);
@@ -149,7 +151,9 @@ std::vector<TuneRun> run_on_kind(const Workload& workload, std::vector<tuner::De
     const auto run_hand = [&](std::size_t i) {
         devices[i].toolchain.nvrtc = devices.front().toolchain.nvrtc;
         try {
-            runs[i] = run_on_gpu(work, i, devices[i], pool, context, progress.sink(i));
+            std::optional<runtime::WorkerProcess> worker;
+            if (i == 0) worker = std::exchange(first_worker, std::nullopt);
+            runs[i] = run_on_gpu(work, i, devices[i], pool, context, progress.sink(i), std::move(worker));
         } catch (...) {
             failures[i] = std::current_exception();
             [[maybe_unused]] const bool others_go_on = work.agenda.leave(i);
@@ -189,14 +193,16 @@ std::optional<tuner::TuneOptions> TuneContext::options_now() const {
 }
 
 std::vector<TuneRun> run_on_gpus(const Workload& workload, const std::vector<tuner::DeviceInfo>& devices,
-                                 const TuneContext& context) {
+                                 const TuneContext& context,
+                                 std::optional<runtime::WorkerProcess> first_worker) {
     std::vector<TuneRun> runs;
     std::vector<tuner::DeviceInfo> waiting = devices;
     while (!waiting.empty() && !context.stop) {
         const cache::GpuKey kind = waiting.front().gpu;
         const auto same = [&](const tuner::DeviceInfo& device) { return device.gpu == kind; };
         const auto rest = std::stable_partition(waiting.begin(), waiting.end(), same);
-        for (TuneRun& run : run_on_kind(workload, {waiting.begin(), rest}, context))
+        for (TuneRun& run : run_on_kind(workload, {waiting.begin(), rest}, context,
+                                        std::exchange(first_worker, std::nullopt)))
             runs.push_back(std::move(run));
         waiting.erase(waiting.begin(), rest);
     }

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,11 +35,13 @@ struct TuneContext {
     [[nodiscard]] std::optional<tuner::TuneOptions> options_now() const;
 };
 
-/// GPUs of one kind share the problems and run at the same time; kinds run one after the other. Throws
-/// NoDeviceError and LibraryError when a GPU or NVRTC cannot be opened.
+/// GPUs of one kind share the problems and run at the same time; kinds run one after the other.
+/// `first_worker` is one of the first device, started by this thread. Throws NoDeviceError and LibraryError
+/// when a GPU or NVRTC cannot be opened.
 [[nodiscard]] std::vector<TuneRun> run_on_gpus(const tuner::Workload& workload,
                                                const std::vector<tuner::DeviceInfo>& devices,
-                                               const TuneContext& context);
+                                               const TuneContext& context,
+                                               std::optional<runtime::WorkerProcess> first_worker = {});
 
 /// Recorded sweeps for the problems that they hold; the rest is returned in `left`.
 [[nodiscard]] std::vector<TuneRun> run_recorded(const tuner::Workload& workload, const TuneContext& context,

@@ -154,15 +154,17 @@ std::string WorkerProcess::kill() {
     return status ? describe_ending(*status) : "an unknown end";
 }
 
+void WorkerProcess::begin_to_kill() noexcept {
+    siginfo_t info{};
+    if (pid_ <= 0 || !is_child(pid_, info)) return;
+    ::kill(-pid_, SIGKILL);
+    ::kill(pid_, SIGKILL);  // in case it has not reached its own group yet
+}
+
 std::optional<int> WorkerProcess::end() noexcept {
     if (pid_ <= 0) return std::nullopt;
-    const pid_t pid = std::exchange(pid_, -1);
-    siginfo_t info{};
-    if (is_child(pid, info)) {
-        ::kill(-pid, SIGKILL);
-        ::kill(pid, SIGKILL);  // in case it has not reached its own group yet
-    }
-    return reap(pid);
+    begin_to_kill();
+    return reap(std::exchange(pid_, -1));
 }
 
 }  // namespace hone::runtime

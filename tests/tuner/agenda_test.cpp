@@ -47,6 +47,18 @@ TEST_CASE("who has raced all of its own takes what is last on the list that take
     CHECK(agenda.waiting(1) == std::vector<std::size_t>{2});
 }
 
+TEST_CASE("a hand begins with what it asks for, if its list has that yet, and goes on in its order") {
+    Agenda agenda({{0, 1, 2, 3}, {4, 5}}, alike(6));
+    const std::vector<bool> all = open(6);
+    const auto next = [&](std::optional<std::size_t> first) { return agenda.next(0, all, first)->problem; };
+    CHECK(next(2) == 2);
+    CHECK(agenda.waiting(0) == std::vector<std::size_t>{0, 1, 3});
+    CHECK(next(2) == 0);  // it has been raced
+    CHECK(next(4) == 1);  // another's
+    CHECK(next(3) == 3);
+    CHECK(next(std::nullopt) == 5);
+}
+
 TEST_CASE("what has an answer already stays with its owner") {
     Agenda agenda({{0}, {1, 2, 3}}, alike(4));
     const std::vector<bool> is_open{true, true, false, false};

@@ -193,6 +193,24 @@ TEST_CASE(
     }
 }
 
+TEST_CASE("a problem is ready when all of its images are there, and some were asked for") {
+    const std::vector<Candidate> candidates = with_own_images(2);
+    const Scratch scratch;
+    const FakeMachine fakes("compile:match=" + words_of(candidates[1]) + ":sleep_us=500000");
+    auto cache = scratch.cache();
+    CompilePool pool(cache, options());
+    CompilePool::Share images(pool);
+    CHECK_FALSE(images.is_ready(norm_problem(1)));
+    images.prefetch(norm_problem(1), candidates);
+    CHECK(images.get(norm_problem(1), candidates[0]).status == TrialStatus::ok);
+    CHECK_FALSE(images.is_ready(norm_problem(1)));
+    CHECK_FALSE(images.is_ready(norm_problem(2)));
+    CHECK(images.get(norm_problem(1), candidates[1]).status == TrialStatus::ok);
+    CHECK(images.is_ready(norm_problem(1)));
+    images.prefetch(norm_problem(2), {candidates[1]});  // the same image
+    CHECK(images.is_ready(norm_problem(2)));
+}
+
 TEST_CASE("images leave room once they have been had, or no problem needs them any more") {
     const FakeMachine fakes;
     const Scratch scratch;

@@ -100,8 +100,11 @@ TEST_CASE("a worker that dies once by accident costs its candidate nothing") {
 TEST_CASE("a worker that takes a dead one's place has opened the driver before") {
     constexpr std::chrono::milliseconds start_of_driver(1200);
     Bench bench("driver:init_us=1200000");
-    REQUIRE(bench.session.measurer->begin_problem(bench.problem).status == TrialStatus::ok);
-    REQUIRE(bench.verify(1).status == TrialStatus::ok);
+    for (int problem = 0; problem < 2; ++problem) {  // the first one has no spare yet
+        if (problem > 0) bench.session.measurer->end_problem();
+        REQUIRE(bench.session.measurer->begin_problem(bench.problem).status == TrialStatus::ok);
+        REQUIRE(bench.verify(1).status == TrialStatus::ok);
+    }
     // Who had to open it would take longer each time; a busy machine may need several.
     bool was_open = false;
     for (int attempt = 0; attempt < 5 && !was_open; ++attempt) {

@@ -103,6 +103,14 @@ void CompilePool::prefetch(User user, const Problem& problem, const std::vector<
     store_finished();
 }
 
+bool CompilePool::is_ready(const Problem& problem) const {
+    const std::lock_guard callers(callers_);
+    const auto needs = needs_.find(to_string(problem));
+    if (needs == needs_.end()) return false;
+    const std::lock_guard lock(mutex_);
+    return std::ranges::all_of(needs->second, [](const JobPtr& job) { return job->state == State::done; });
+}
+
 ImageSource::Result CompilePool::get(User user, const Problem& problem, const Candidate& candidate) {
     const runtime::Clock::time_point since = runtime::Clock::now();
     std::unique_lock lock(callers_);

@@ -71,6 +71,7 @@ class CompilePool final {
     bool is_short_of_work() const;
     void prefetch(User user, const Problem& problem, const std::vector<Candidate>& candidates,
                   std::chrono::milliseconds until);
+    bool is_ready(const Problem& problem) const;
     Result get(User user, const Problem& problem, const Candidate& candidate);
     void release(const Problem& problem);
     Result reference(User user, const Problem& problem);
@@ -137,6 +138,7 @@ class CompilePool::Share final : public ImageSource, public HarnessImages {
                   std::chrono::milliseconds until = {}) override {
         pool_.prefetch(user_, problem, candidates, until);
     }
+    [[nodiscard]] bool is_ready(const Problem& problem) const override { return pool_.is_ready(problem); }
     [[nodiscard]] Result get(const Problem& problem, const Candidate& candidate) override {
         return pool_.get(user_, problem, candidate);
     }

@@ -31,6 +31,8 @@ class ImageSource {
     /// in any order.
     virtual void prefetch(const Problem& problem, const std::vector<Candidate>& candidates,
                           std::chrono::milliseconds until = {}) = 0;
+    /// Whether all that was asked for because of this problem is there; something was.
+    [[nodiscard]] virtual bool is_ready(const Problem& /*problem*/) const { return true; }
     /// Blocks until this one is there.
     [[nodiscard]] virtual Result get(const Problem& problem, const Candidate& candidate) = 0;
     /// Nothing that was asked for because of this problem alone is needed any more.

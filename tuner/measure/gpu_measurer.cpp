@@ -62,7 +62,7 @@ runtime::WorkerProcess started_worker(const std::string& uuid) {
 
 }  // namespace
 
-std::optional<DeviceInfo> described_gpu(const std::string& uuid) {
+std::optional<DescribedGpu> described_gpu(const std::string& uuid) {
     try {
         runtime::WorkerProcess worker = started_worker(uuid);
         const Clock::time_point limit = Clock::now() + GpuMeasurerOptions{}.start_limit;
@@ -72,7 +72,7 @@ std::optional<DeviceInfo> described_gpu(const std::string& uuid) {
             return std::nullopt;
         DeviceInfo device = device_info_from_json(member(reply.head, "device"));
         device.uuid = uuid;
-        return device;
+        return DescribedGpu{std::move(device), std::move(worker)};
     } catch (const ProtocolError&) {
     } catch (const WorkerError&) {
     }
@@ -97,6 +97,11 @@ ProblemSetup setup_of(const Problem& problem) {
 
 GpuMeasurer::GpuMeasurer(DeviceInfo device, GpuMeasurerOptions options)
     : device_(std::move(device)), options_(options) {}
+
+GpuMeasurer::~GpuMeasurer() {
+    for (std::optional<runtime::WorkerProcess>* worker : {&worker_, &spare_})
+        if (*worker) (*worker)->begin_to_kill();
+}
 
 GpuMeasurer::Reply GpuMeasurer::request(const json& head, std::span<const std::byte> blob,
                                         milliseconds limit) {
@@ -230,7 +235,7 @@ Verdict GpuMeasurer::make_ready() {
     while (!ready_) {
         try {
             ensure_worker();
-            start_spare();
+            if (has_ended_one_) start_spare();
             if (Verdict verdict = begin_in_worker(); !ok(verdict)) return verdict;
             ready_ = true;
             early_deaths_ = 0;
@@ -397,6 +402,7 @@ std::vector<Samples> GpuMeasurer::interleave(const std::vector<CandidateImage>& 
 }
 
 void GpuMeasurer::end_problem() {
+    has_ended_one_ = true;
     active_.reset();
     ready_ = false;
 }

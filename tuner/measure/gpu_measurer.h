@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/workers/process.h"
@@ -32,15 +33,25 @@ struct GpuMeasurerOptions {
 /// What a worker needs for a problem, with inputs from a fresh seed.
 [[nodiscard]] ProblemSetup setup_of(const Problem& problem);
 
-/// The GPU with this UUID as a worker says that sees it alone, so that this process need not open the driver,
-/// which takes a quarter of a second for each visible GPU. Without the NVRTC version. Nothing where that
-/// worker fails, for whatever reason.
-[[nodiscard]] std::optional<DeviceInfo> described_gpu(const std::string& uuid);
+/// A GPU, and a worker that sees it alone and has opened the driver.
+struct DescribedGpu {
+    DeviceInfo device;  ///< without the NVRTC version
+    runtime::WorkerProcess worker;
+};
+/// The GPU with this UUID as a worker says, so that this process need not open the driver, which takes a
+/// quarter of a second for each visible GPU. Nothing where that worker fails, for whatever reason.
+[[nodiscard]] std::optional<DescribedGpu> described_gpu(const std::string& uuid);
 
 class GpuMeasurer final : public Measurer {
   public:
     /// Starts nothing: a run with nothing to measure needs no worker.
     GpuMeasurer(DeviceInfo device, GpuMeasurerOptions options);
+    GpuMeasurer(const GpuMeasurer&) = delete;
+    GpuMeasurer& operator=(const GpuMeasurer&) = delete;
+    /// What a worker holds on the GPU takes a tenth of a second to go.
+    ~GpuMeasurer() override;
+    /// One that has described the device, in place of the first that would be started.
+    void use_worker(runtime::WorkerProcess worker) { spare_ = std::move(worker); }
     /// Must be called before the first problem; the images' target is `device().traits.arch()`.
     void use_images(HarnessImages& images) { images_ = &images; }
 
@@ -117,6 +128,7 @@ class GpuMeasurer final : public Measurer {
     std::optional<runtime::WorkerProcess> worker_;
     std::optional<runtime::WorkerProcess> spare_;  ///< takes the place of worker_ when that dies
     bool spare_is_greeted_ = false;                ///< it makes a context, and will answer
+    bool has_ended_one_ = false;                   ///< a problem: until then no spare competes for the driver
     std::optional<Active> active_;
     std::optional<cache::Image> harness_;
     std::set<std::string> sent_;  ///< images that this worker holds

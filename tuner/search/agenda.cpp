@@ -84,11 +84,14 @@ bool Agenda::may_leave_something() const {
         hands_, [](const Hand& hand) { return hand.at_work || (!hand.is_lost && !hand.races.empty()); });
 }
 
-std::optional<Agenda::Task> Agenda::next(std::size_t number, const std::vector<bool>& is_open) {
+std::optional<Agenda::Task> Agenda::next(std::size_t number, const std::vector<bool>& is_open,
+                                         std::optional<std::size_t> first) {
     std::unique_lock lock(mutex_);
     Hand& hand = hands_[number];
     hand.at_work.reset();
     changed_.notify_all();
+    if (const auto place = std::ranges::find(hand.races, first); place != hand.races.end())
+        std::rotate(hand.races.begin(), place, place + 1);
     for (;;) {
         hand.at_work = take(number, is_open);
         if (hand.at_work) return hand.at_work;

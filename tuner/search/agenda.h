@@ -31,11 +31,12 @@ class Agenda {
     /// Each hand's problems in their order, at least one hand; what each problem takes, by index.
     Agenda(std::vector<std::vector<std::size_t>> lists, std::vector<std::chrono::milliseconds> costs);
 
-    /// What this hand does next, which ends what it did: races before looks, its own before those of others.
-    /// `is_open`, by problem: what has an answer already is taken from nobody but the lost. Waits while
-    /// others are at work or have a list yet: a hand that is lost leaves it behind. Nothing when all has
-    /// ended.
-    [[nodiscard]] std::optional<Task> next(std::size_t hand, const std::vector<bool>& is_open);
+    /// What this hand does next, which ends what it did: races before looks, its own before those of others,
+    /// `first` before all others of its list, if that has it yet. `is_open`, by problem: what has an answer
+    /// already is taken from nobody but the lost. Waits while others are at work or have a list yet: a hand
+    /// that is lost leaves it behind. Nothing when all has ended.
+    [[nodiscard]] std::optional<Task> next(std::size_t hand, const std::vector<bool>& is_open,
+                                           std::optional<std::size_t> first = {});
     /// The next race of this hand's list, whatever others do; nothing when that has ended.
     [[nodiscard]] std::optional<std::size_t> next_own(std::size_t hand);
     /// The problem that this hand has raced is to be looked at again.

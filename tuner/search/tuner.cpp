@@ -196,12 +196,25 @@ class Run {
     /// Who is stopped has its own problems left to say something about, looks at none again.
     [[nodiscard]] std::optional<Agenda::Task> next_task() {
         std::optional<Agenda::Task> task;
-        if (stop_reason() == StopReason::finished) task = work_.agenda.next(hand_, is_open_);
+        if (stop_reason() == StopReason::finished) task = work_.agenda.next(hand_, is_open_, first_ready());
         if (!task) {
             const std::optional<std::size_t> own = work_.agenda.next_own(hand_);
             if (own) task = Agenda::Task{.problem = *own};
         }
         return task;
+    }
+
+    /// Of this hand's next problems the first whose images are there. Where one GPU tunes alone the order
+    /// stays: what it lists would hang on how fast compilers are, where several share a workload it does
+    /// already.
+    [[nodiscard]] std::optional<std::size_t> first_ready() const {
+        if (!work_.agenda.is_shared() || !context_.measurer.needs_images()) return std::nullopt;
+        std::vector<std::size_t> next = work_.agenda.waiting(hand_);
+        next.resize(std::min(next.size(), problems_ahead));
+        const auto ready = std::ranges::find_if(next, [&](std::size_t index) {
+            return !is_open_[index] || context_.images.is_ready(workload_.problems[index]);
+        });
+        return ready == next.end() ? std::nullopt : std::optional(*ready);
     }
 
     void take_turn(const Agenda::Task& task) {
