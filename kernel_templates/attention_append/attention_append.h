@@ -25,8 +25,9 @@ struct AppendProblem : Fields {
 /// The same in the words of its family.
 [[nodiscard]] Problem decode_problem(const Problem& append);
 
-/// A config of clusters with no more stages than leave room for the blocks of the kernels in front and
-/// behind: these begin while it runs, and it while they do.
+/// A config of large clusters with no more stages than leave room for the blocks of the kernels in front and
+/// behind: these begin while it runs, and it while they do. Many sequences have small clusters, and a
+/// projection whose own blocks fill the multiprocessors.
 [[nodiscard]] attention_decode::RingConfig beside_others(const AppendProblem&, attention_decode::RingConfig);
 
 extern const Variant ring;

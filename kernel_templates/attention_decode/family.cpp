@@ -62,14 +62,11 @@ Work work(const Problem& problem) {
     return {.bytes = bytes, .flops = 4.0 * products};
 }
 
-/// Single tokens among packed queries are read as those of a batch are, and lengths on the device as those of
-/// a call whose sequences are all as long as can be.
-std::optional<Problem> with_simpler_lengths(const Problem& problem) {
-    const Lengths lengths = DecodeProblem(problem).lengths;
-    if (lengths == Lengths::no) return std::nullopt;
-    const Lengths simpler = lengths == Lengths::packed ? Lengths::yes : Lengths::no;
+/// Single tokens among packed queries are read as those of a batch are.
+std::optional<Problem> not_packed(const Problem& problem) {
+    if (!DecodeProblem(problem).packed()) return std::nullopt;
     return with(problem, static_cast<std::size_t>(field_index(*problem.family, "lengths")),
-                static_cast<std::int64_t>(simpler));
+                static_cast<std::int64_t>(Lengths::yes));
 }
 
 constexpr Kernel reference_kernels[] = {{"attention_decode_reference", kernel_args}};
@@ -89,7 +86,7 @@ const Family attention_decode_family = attention_decode::declared({
     .tolerance = attention_decode::tolerance,
     .work = attention_decode::work,
     .calibration = attention_decode::calibration,
-    .kin = attention_decode::with_simpler_lengths,
+    .kin = attention_decode::not_packed,
     .reference_source = "attention_decode/reference.cu",
     .reference_kernels = attention_decode::reference_kernels,
     .reference_plan = attention_decode::reference_plan,

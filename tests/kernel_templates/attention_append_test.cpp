@@ -63,30 +63,35 @@ TEST_CASE("attention_append's ring has the space of attention_decode's where rot
 }
 
 TEST_CASE("winners of attention_decode's ring serve attention_append's, those of others do not") {
-    const Problem problem = problem_of("dtype=bf16 norm=no softcap=no " + llama);
+    const Problem of_eight = problem_of("dtype=bf16 norm=no softcap=no " + llama);
+    const Problem problem =
+        with(of_eight, static_cast<std::size_t>(field_index(*of_eight.family, "batch")), 1);
     const DeviceTraits h100 = *representative_device({9, 0, true});
     const Problem kin = problem.family->kin(problem).value();
-    const auto ours = [&](const std::string& config, int warps = 4) {
-        const Candidate theirs =
-            parse_candidate(*kin.family, "ring rows=8 warps=" + std::to_string(warps) + " " + config).value();
+    const auto ours = [&](const std::string& config) {
+        const Candidate theirs = parse_candidate(*kin.family, "ring rows=8 " + config).value();
         REQUIRE(allowed(kin, theirs, h100));
         const Candidate taken = problem.family->from_kin(problem, theirs);
         CHECK(allowed(problem, taken, h100));
         return to_string(taken);
     };
-    const std::string clusters = " cluster=2 join=0 side_by_side=0 blocks_per_sm=1";
-    CHECK(ours("unit=32 stages=4 producers=4" + clusters) ==
-          "ring rows=8 warps=4 unit=32 stages=4 producers=4" + clusters);
-    // Rings of clusters have 64 KB at most, so that other kernels' blocks find room beside them.
-    CHECK(ours("unit=32 stages=12 producers=4" + clusters) ==
-          "ring rows=8 warps=4 unit=32 stages=4 producers=4" + clusters);
-    CHECK(ours("unit=16 stages=12 producers=0" + clusters) ==
-          "ring rows=8 warps=4 unit=16 stages=8 producers=0" + clusters);
-    // A stage has at least a warp of each kind: six that compute and four that copy share twelve.
-    CHECK(ours("unit=16 stages=12 producers=4" + clusters, 6) ==
-          "ring rows=8 warps=6 unit=16 stages=6 producers=0" + clusters);
-    const std::string cut = "unit=16 stages=12 producers=4 cluster=1 join=1 side_by_side=1 blocks_per_sm=1";
-    CHECK(ours(cut) == "ring rows=8 warps=4 " + cut);
+    const auto clusters = [](int size) {
+        return " cluster=" + std::to_string(size) + " join=0 side_by_side=0 blocks_per_sm=1";
+    };
+    for (const std::string& same :
+         {"warps=4 unit=32 stages=4 producers=4" + clusters(8),
+          "warps=4 unit=32 stages=12 producers=4" + clusters(2),
+          std::string(
+              "warps=4 unit=16 stages=12 producers=4 cluster=1 join=1 side_by_side=1 blocks_per_sm=1")})
+        CHECK(ours(same) == "ring rows=8 " + same);
+    // Rings of large clusters have 64 KB at most, so that other kernels' blocks find room beside them.
+    CHECK(ours("warps=4 unit=32 stages=12 producers=4" + clusters(8)) ==
+          "ring rows=8 warps=4 unit=32 stages=4 producers=4" + clusters(8));
+    CHECK(ours("warps=4 unit=16 stages=12 producers=0" + clusters(4)) ==
+          "ring rows=8 warps=4 unit=16 stages=8 producers=0" + clusters(4));
+    // A stage has a warp of each kind: six that compute and four that copy have twelve stages at least.
+    CHECK(ours("warps=6 unit=16 stages=12 producers=4" + clusters(8)) ==
+          "ring rows=8 warps=6 unit=16 stages=6 producers=0" + clusters(8));
     const Candidate other{find_variant(*kin.family, "registers"), {}};
     CHECK(problem.family->from_kin(problem, other) == other);  // which is none of the family's
 }
