@@ -93,6 +93,21 @@ TEST_CASE(
     CHECK(fallback(problem, *representative_device({8, 0, false}))->variant->name == "streamed_row");
 }
 
+TEST_CASE("lines of x should leave level 2 first where it holds what is written, last where it does not") {
+    const DeviceTraits h100 = *representative_device({9, 0, true});
+    const auto hint_of_best = [&](const std::string& text) {
+        const auto [candidate, predicted] = ranked_space(problem_of(text), h100).front();
+        CHECK(candidate.variant->name == "group_rows");
+        return candidate.config[5];
+    };
+    CHECK(hint_of_best("layernorm dtype=bf16 hidden=1024 rows=16384") == 3);
+    CHECK(hint_of_best("rmsnorm dtype=bf16 hidden=8192 rows=16384") == 4);
+    const DeviceTraits a100 = *representative_device({8, 0, false});
+    for (const auto& [candidate, predicted] :
+         ranked_space(problem_of("rmsnorm dtype=bf16 hidden=8192 rows=16384"), a100))
+        if (candidate.variant->name == "group_rows") CHECK(candidate.config[5] < 3);
+}
+
 TEST_CASE("the blocks of every variant cover all rows") {
     const DeviceTraits h100 = *representative_device({9, 0, true});
     for (const std::int64_t rows : {1, 2, 3, 131, 132, 133, 1000, 16385}) {
