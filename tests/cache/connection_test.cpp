@@ -57,6 +57,47 @@ TEST_CASE("values are bound and read in order") {
     CHECK_FALSE(select.step());
 }
 
+TEST_CASE("a statement that is kept is as new each time, and holds no lock when it is not in use") {
+    const TemporaryDirectory directory;
+    Connection connection = new_database(directory);
+    const auto prepared = [&] {
+        int count = 0;
+        for (sqlite3_stmt* next = sqlite3_next_stmt(connection.get(), nullptr); next != nullptr;
+             next = sqlite3_next_stmt(connection.get(), next))
+            ++count;
+        return count;
+    };
+    const auto insert = [&](std::int64_t a) {
+        Statement(Statement::Kept{}, connection, "INSERT INTO t (a) VALUES (?)").bind(a).run();
+    };
+    insert(1);
+    insert(2);
+    CHECK(prepared() == 1);
+    CHECK_THROWS_AS(Statement(Statement::Kept{}, connection, "INSERT INTO t (a) VALUES (?)").run(),
+                    CacheError);  // nothing is bound any more
+    insert(3);
+    CHECK(prepared() == 1);
+    {
+        // Rows that nobody has read to their end, by two of the same text.
+        const std::string all = "SELECT a FROM t ORDER BY a";
+        Statement first(Statement::Kept{}, connection, all);
+        Statement second(Statement::Kept{}, connection, all);
+        REQUIRE(first.step());
+        REQUIRE(second.step());
+        REQUIRE(second.step());
+        CHECK(first.integer() == 1);
+        CHECK(second.integer() == 2);
+    }
+    CHECK(prepared() == 2);
+    const Connection other = Connection::open(directory / "x.db", Access::read_write);
+    other.execute("ALTER TABLE t ADD COLUMN c INTEGER");  // no reader is in the way
+    insert(4);
+    CHECK(other.integer("SELECT count(*) FROM t") == 4);
+    connection = Connection::open(directory / "x.db", Access::read_write);  // the first one closes
+    insert(5);
+    CHECK(prepared() == 1);
+}
+
 TEST_CASE("empty texts and blobs are empty, not NULL") {
     const Connection connection = Connection::open_in_memory();
     Statement select(connection, "SELECT typeof(?), typeof(?)");
