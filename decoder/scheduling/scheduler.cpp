@@ -198,6 +198,7 @@ bool Scheduler::start(Sequence& sequence) {
         pool_.release(known);
         return false;
     }
+    sequence.published = pool_.published(known);
     sequence.pages = std::move(known);
     sequence.computed = static_cast<int>(sequence.pages.size()) * pool_.page_size();
     counters_.shared_tokens += static_cast<std::uint64_t>(sequence.computed);
@@ -237,7 +238,8 @@ void Scheduler::advance(Sequence& sequence, int tokens) {
     counters_.computed_tokens += static_cast<std::uint64_t>(tokens);
     if (sequence.computed / pool_.page_size() == full_before) return;
     pool_.publish(sequence.pages,
-                  std::span(sequence.tokens).first(static_cast<std::size_t>(sequence.computed)));
+                  std::span(sequence.tokens).first(static_cast<std::size_t>(sequence.computed)),
+                  sequence.published);
 }
 
 NewToken Scheduler::draw(RequestId id, Sequence& sequence, int token) {

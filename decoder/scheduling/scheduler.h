@@ -112,6 +112,7 @@ class Scheduler {
         std::vector<int> tokens;  ///< the prompt and what followed
         std::vector<int> pages;
         std::vector<int> end_ids;
+        PagePool::Published published{};
         int computed = 0;  ///< tokens that stand in the pages
         int new_tokens_left = 0;
         bool cancelled = false;  ///< while a step is under way
