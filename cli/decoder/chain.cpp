@@ -115,8 +115,8 @@ std::vector<WithPrompt> with_prompts(const ChainOptions& options, std::int64_t s
     for (const std::int64_t tokens : options.prompt_tokens) {
         const decoder::StepLoad load{
             .sequences = sequences, .keys = sequences * options.kv_len, .prompt_tokens = tokens};
-        steps.push_back(
-            {tokens, forward.step_us(load, options.rounds), forward.step_parts_us(load, options.rounds)});
+        steps.push_back({tokens, forward.step_us(load, options.rounds)});
+        if (tokens > 1) steps.back().parts = forward.step_parts_us(load, options.rounds);
     }
     return steps;
 }
