@@ -1,6 +1,7 @@
 #include "cli/decoder/chain.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -17,6 +18,7 @@ using tuner::Align;
 struct WithPrompt {
     std::int64_t tokens = 0;
     double us = 0;
+    std::vector<std::pair<Part, double>> parts{};
 };
 
 /// One step of so many sequences, with what it could take at best.
@@ -40,6 +42,19 @@ struct Measured {
     }
 };
 
+Json json_of(const std::vector<std::pair<Part, double>>& parts) {
+    Json json = Json::array();
+    for (const auto& [part, us] : parts) json.push_back({{"part", decoder::name(part)}, {"us", us}});
+    return json;
+}
+
+std::string text_of(const std::vector<std::pair<Part, double>>& parts) {
+    std::vector<std::string> words;
+    for (const auto& [part, us] : parts)
+        words.push_back(fmt::format("{} {}", decoder::name(part), tuner::format_us(us)));
+    return fmt::format("{}", fmt::join(words, "; "));
+}
+
 Json json_of(const Measured& measured, std::int64_t layers) {
     const ChainTimes& times = measured.times;
     Json parts = Json::array();
@@ -49,7 +64,8 @@ Json json_of(const Measured& measured, std::int64_t layers) {
                          {"floor_us", measured.floor_of(part.bytes)}});
     Json with_prompts = Json::array();
     for (const WithPrompt& step : measured.with_prompts)
-        with_prompts.push_back({{"prompt_tokens", step.tokens}, {"us", step.us}});
+        with_prompts.push_back(
+            {{"prompt_tokens", step.tokens}, {"us", step.us}, {"parts", json_of(step.parts)}});
     return {
         {"sequences", measured.sequences}, {"step_us", times.step_us},
         {"floor_us", measured.floor_us},   {"layer_us", measured.layers_us() / static_cast<double>(layers)},
@@ -74,8 +90,8 @@ std::string text_of(const Measured& measured, std::int64_t layers, const tuner::
                    part.bytes > 0 ? tuner::format_us(measured.floor_of(part.bytes)) : ""});
     text += table.render(page, "  ");
     for (const WithPrompt& step : measured.with_prompts)
-        text += fmt::format("  with {} tokens of a prompt {} us ({:.2f}x)\n", step.tokens,
-                            tuner::format_us(step.us), step.us / times.step_us);
+        text += fmt::format("  with {} tokens of a prompt {} us ({:.2f}x): {}\n", step.tokens,
+                            tuner::format_us(step.us), step.us / times.step_us, text_of(step.parts));
     return text + '\n';
 }
 
@@ -100,6 +116,7 @@ std::vector<WithPrompt> with_prompts(const ChainOptions& options, std::int64_t s
         const decoder::StepLoad load{
             .sequences = sequences, .keys = sequences * options.kv_len, .prompt_tokens = tokens};
         steps.push_back({tokens, forward.step_us(load, options.rounds)});
+        if (tokens > 1) steps.back().parts = forward.step_parts_us(load, options.rounds);
     }
     return steps;
 }

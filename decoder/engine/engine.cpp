@@ -94,26 +94,31 @@ void Engine::say_started() {
 /// Requests may come and be cancelled while the GPU computes.
 void Engine::compute_step(std::unique_lock<std::mutex>& lock) {
     const std::vector<StepPart>& parts = scheduler_.next();
-    if (parts.empty()) return hand_out(lock);
+    if (parts.empty()) {
+        note_drawn();
+        return hand_out(lock);
+    }
     std::vector<Draw> draws;
     for (const StepPart& part : parts) {
         if (!part.samples) continue;
         const auto found = requests_.find(part.request);
-        draws.push_back(found == requests_.end() ? Draw{} : Draw{found->second.wishes, found->second.drawn});
+        draws.push_back(found == requests_.end() ? Draw{} : Draw{found->second.wishes, part.drawn});
     }
     lock.unlock();
     const Clock::time_point begun = Clock::now();
     model_.forward().start(parts, draws);
     lock.lock();
+    note_drawn();
     hand_out(lock);
     lock.unlock();
     const std::vector<int> drawn = model_.forward().finish();
     const Clock::time_point ended = Clock::now();
     lock.lock();
     note_times(begun, ended);
-    note(scheduler_.complete(drawn));
+    drawn_ = scheduler_.complete(drawn);
     if (scheduler_.idle()) {
         last_end_.reset();
+        note_drawn();
         hand_out(lock);
     }
 }
@@ -131,11 +136,11 @@ void Engine::note_times(Clock::time_point begun, Clock::time_point ended) {
     scheduler_.note_time(step_s);
 }
 
-void Engine::note(std::span<const NewToken> tokens) {
-    for (const NewToken& token : tokens) {
+/// While the GPU computes: what is looked up of each token stands all over the memory.
+void Engine::note_drawn() {
+    for (const NewToken& token : std::exchange(drawn_, {})) {
         const auto found = requests_.find(token.request);
         if (found == requests_.end()) continue;
-        ++found->second.drawn;
         ++new_tokens_;
         news_.emplace_back(found->second.listener, token);
         if (token.end != NewToken::End::none) requests_.erase(found);
@@ -165,6 +170,7 @@ void Engine::fail(const char* why, std::unique_lock<std::mutex>& lock) noexcept 
         failure_ = "out of memory";  // short enough to need none
     }
     try {
+        note_drawn();
         hand_out(lock);
     } catch (...) {
         for (const auto& [listener, token] : news_) {

@@ -6,12 +6,12 @@
 #include <chrono>
 #include <condition_variable>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
 #include <string>
 #include <thread>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -96,14 +96,13 @@ class Engine final : public TokenEngine {
     struct Running {
         Wishes wishes;
         std::shared_ptr<const Listener> listener;
-        std::int64_t drawn = 0;
     };
 
     void run(const std::stop_token& stop);
     void say_started();
     void compute_step(std::unique_lock<std::mutex>& lock);
     void note_times(Clock::time_point begun, Clock::time_point ended);
-    void note(std::span<const NewToken> tokens);
+    void note_drawn();
     void hand_out(std::unique_lock<std::mutex>& lock);
     void fail(const char* why, std::unique_lock<std::mutex>& lock) noexcept;
 
@@ -111,8 +110,10 @@ class Engine final : public TokenEngine {
     mutable std::mutex mutex_;
     std::condition_variable_any work_;
     Scheduler scheduler_;
-    std::map<RequestId, Running> requests_;
-    /// Tokens of the last step, which their listeners hear of while the GPU computes the next one.
+    std::unordered_map<RequestId, Running> requests_;
+    /// Tokens of the last step, which their listeners hear of while the GPU computes the next one: until that
+    /// has begun they are as the scheduler gave them.
+    std::vector<NewToken> drawn_;
     std::vector<std::pair<std::shared_ptr<const Listener>, NewToken>> news_;
     std::uint64_t new_tokens_ = 0;
     StepTimes times_;

@@ -112,16 +112,38 @@ double Forward::graph_us(std::int64_t sequences, std::int64_t kv_len, int repeti
 
 double Forward::step_us(const StepLoad& load, int repetitions) {
     const MadeUpStep step(load, capacity_);
-    const runtime::Driver& driver = gpu_.driver();
     std::vector<double> times;
-    for (int i = 0; i < repetitions; ++i) {
-        runtime::check(driver, driver.cuEventRecord(memory_->start.get(), gpu_.stream()), "event");
-        start(step.parts, step.draws);
-        runtime::check(driver, driver.cuEventRecord(memory_->stop.get(), gpu_.stream()), "event");
-        gpu_.wait();
-        times.push_back(runtime::elapsed_us(driver, memory_->start.get(), memory_->stop.get()));
-    }
+    for (int i = 0; i < repetitions; ++i) times.push_back(start_us(step.parts, step.draws, {}));
     return median(std::move(times));
+}
+
+std::vector<std::pair<Part, double>> Forward::step_parts_us(const StepLoad& load, int repetitions) {
+    const MadeUpStep step(load, capacity_);
+    const Step filled = fill_any(step.parts);
+    std::vector<std::optional<Part>> left_out{std::nullopt};
+    for (std::size_t i = 0; i < part_names.size(); ++i) {
+        if (has(static_cast<Part>(i), filled)) left_out.emplace_back(static_cast<Part>(i));
+    }
+    std::vector<std::vector<double>> times(left_out.size());
+    for (int round = 0; round < repetitions; ++round) {
+        for (std::size_t i = 0; i < left_out.size(); ++i)
+            times[i].push_back(start_us(step.parts, step.draws, left_out[i]));
+    }
+    const double whole = median(std::move(times[0]));
+    std::vector<std::pair<Part, double>> found;
+    for (std::size_t i = 1; i < left_out.size(); ++i)
+        found.emplace_back(*left_out[i], whole - median(std::move(times[i])));
+    return found;
+}
+
+double Forward::start_us(std::span<const StepPart> parts, std::span<const Draw> draws,
+                         std::optional<Part> without) {
+    const runtime::Driver& driver = gpu_.driver();
+    runtime::check(driver, driver.cuEventRecord(memory_->start.get(), gpu_.stream()), "event");
+    start(parts, draws, without);
+    runtime::check(driver, driver.cuEventRecord(memory_->stop.get(), gpu_.stream()), "event");
+    gpu_.wait();
+    return runtime::elapsed_us(driver, memory_->start.get(), memory_->stop.get());
 }
 
 std::int64_t Forward::bytes_of_network(const LayerWeights& layer, std::int64_t sequences) const {

@@ -541,7 +541,8 @@ void Forward::fill_draws(const StepInputs& inputs, std::span<const Draw> draws) 
     }
 }
 
-void Forward::start(std::span<const StepPart> parts, std::span<const Draw> draws) {
+void Forward::start(std::span<const StepPart> parts, std::span<const Draw> draws,
+                    std::optional<Part> without) {
     const bool one_each = std::ranges::all_of(
         parts, [](const StepPart& part) { return part.samples && part.tokens.size() == 1; });
     const bool filters = std::ranges::any_of(draws, [](const Draw& draw) { return draw.wishes.filters(); });
@@ -561,14 +562,17 @@ void Forward::start(std::span<const StepPart> parts, std::span<const Draw> draws
         step.calls.launched();
         return;
     }
-    const Step step = fill_any(parts);
+    Step step = fill_any(parts);
+    step.without = without;
     fill_draws(large_, draws);
     expect_tokens(rows_);
     large_.send(sequences);
     enqueue_prompts(step, rows_);
     if (rows_ == 0) return;
-    enqueue_head(memory_->normed.data(), rows_);
-    enqueue_sample(large_, rows_, filters);
+    step.sequences = rows_;
+    step.filters = filters;
+    enqueue(Part::head, 0, step);
+    enqueue(Part::sampling, 0, step);
 }
 
 /// Tokens of so many rows will be written to the host's memory.

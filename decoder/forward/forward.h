@@ -79,7 +79,7 @@ class Forward {
 
     /// Begins to compute the parts and to draw a token for each that samples, as `draws` has them one by one:
     /// the GPU is at work when it returns. Throws CudaError or Error.
-    void start(std::span<const StepPart> parts, std::span<const Draw> draws);
+    void start(std::span<const StepPart> parts, std::span<const Draw> draws) { start(parts, draws, {}); }
     /// Waits for what start() began. Returns the tokens, as many as draws. Throws CudaError, and DecoderError
     /// where the GPU left no token of the vocabulary.
     [[nodiscard]] std::vector<int> finish();
@@ -95,6 +95,8 @@ class Forward {
     /// launches where they do not keep ahead; the median of `repetitions`. As graph_us(), for steps with a
     /// prompt, too, which then comes to its end. Overwrites pages of the cache.
     [[nodiscard]] double step_us(const StepLoad& load, int repetitions);
+    /// Where that goes in a step with a prompt: each part is what the step is shorter without it.
+    [[nodiscard]] std::vector<std::pair<Part, double>> step_parts_us(const StepLoad& load, int repetitions);
     /// Of the same graph, beside others that lack one of its parts each. Captures them.
     [[nodiscard]] ChainTimes chain_times(std::int64_t sequences, std::int64_t kv_len, int repetitions);
 
@@ -135,6 +137,8 @@ class Forward {
         std::optional<Part> without;  ///< left out, for benchmarks
     };
 
+    /// Without this part, for benchmarks: of steps with prompts alone.
+    void start(std::span<const StepPart> parts, std::span<const Draw> draws, std::optional<Part> without);
     [[nodiscard]] static Step step_of_one_each(const StepInputs& inputs, std::int64_t sequences,
                                                std::int64_t kv_len);
     void enqueue_layers(const Step& step);
@@ -187,6 +191,8 @@ class Forward {
     /// With so many keys of each row.
     void fill_for_timing(std::int64_t sequences, const std::function<std::int64_t(std::int64_t row)>& kv_len);
     void launch_between_events(CUgraphExec graph);
+    [[nodiscard]] double start_us(std::span<const StepPart> parts, std::span<const Draw> draws,
+                                  std::optional<Part> without);
     [[nodiscard]] double replay_us(CUgraphExec graph);
     struct Variation;
     [[nodiscard]] std::optional<Operators> with_other(const StepKernel& kernel, const Candidate& candidate);

@@ -32,10 +32,8 @@ NormKernel prepared_norm(Runtime& runtime, const Description& description, std::
 /// Of the queries, or the keys, of all heads of a token.
 NormKernel prepared_norm_of_heads(Runtime& runtime, const models::Model& model, std::int64_t width,
                                   std::int64_t rows) {
-    return runtime.prepare(RmsNorm{.hidden = width,
-                                   .max_rows = rows,
-                                   .dtype = model.dtype,
-                                   .unit_offset = model.norm_unit_offset});
+    return runtime.prepare(RmsNorm{
+        .hidden = width, .max_rows = rows, .dtype = model.dtype, .unit_offset = model.norm_unit_offset});
 }
 
 RopeKvAppendKernel prepared_append(Runtime& runtime, const models::Model& model, const Capacity& capacity,

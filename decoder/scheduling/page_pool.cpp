@@ -62,22 +62,23 @@ void PagePool::release(std::span<const int> pages) {
     }
 }
 
-void PagePool::publish(std::span<const int> pages, std::span<const int> tokens) {
+PagePool::Published PagePool::published(std::span<const int> known) const {
+    if (known.empty()) return {};
+    return {known.size(), pages_[static_cast<std::size_t>(known.back())].content};
+}
+
+void PagePool::publish(std::span<const int> pages, std::span<const int> tokens, Published& so_far) {
     const auto size = static_cast<std::size_t>(page_size_);
-    std::uint64_t before = 0;
-    for (std::size_t i = 0; i < pages.size() && tokens.size() >= size; ++i, tokens = tokens.subspan(size)) {
-        Page& page = at(pages[i]);
-        if (page.content == 0) {
-            Key key = key_of(before, tokens.first(size));
-            const auto [known, is_new] = known_.try_emplace(key, pages[i]);
-            if (!is_new) {  // two computed it at once; what follows is filed behind the first
-                before = at(known->second).content;
-                continue;
-            }
+    for (; so_far.pages < pages.size() && tokens.size() >= (so_far.pages + 1) * size; ++so_far.pages) {
+        const int number = pages[so_far.pages];
+        Page& page = at(number);
+        Key key = key_of(so_far.content, tokens.subspan(so_far.pages * size, size));
+        const auto [known, is_new] = known_.try_emplace(key, number);
+        if (is_new) {
             page.key = std::move(key);
             page.content = ++last_content_;
-        }
-        before = page.content;
+        }  // else two computed it at once; what follows is filed behind the first
+        so_far.content = at(known->second).content;
     }
 }
 

@@ -30,9 +30,17 @@ class PagePool {
     [[nodiscard]] std::optional<int> take();
     /// `pages`, in the order of the text, have one user less.
     void release(std::span<const int> pages);
+    /// How far pages of a text have been published.
+    struct Published {
+        std::size_t pages = 0;
+        std::uint64_t content = 0;  ///< the number of what they hold
+    };
+    /// Of pages that take_known() gave.
+    [[nodiscard]] Published published(std::span<const int> known) const;
     /// What the pages of a text hold from now on, as far as they are full: `tokens` are those that were
-    /// computed. Full pages are not written any more.
-    void publish(std::span<const int> pages, std::span<const int> tokens);
+    /// computed. Full pages are not written any more. Goes on from `so_far`: a text grows by a page at a
+    /// time, and those before are many.
+    void publish(std::span<const int> pages, std::span<const int> tokens, Published& so_far);
 
     /// For tests: how many use a page, and whether others can find what it holds.
     [[nodiscard]] int users(int page) const { return pages_[static_cast<std::size_t>(page)].users; }

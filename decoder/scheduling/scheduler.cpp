@@ -73,6 +73,7 @@ void Scheduler::drop_cancelled() {
 const std::vector<StepPart>& Scheduler::next() {
     if (under_way_) return step_;
     step_.clear();
+    planned_.clear();
     load_ = {};
     plan_running();
     admit_waiting();
@@ -148,7 +149,9 @@ void Scheduler::plan(RequestId id, Sequence& sequence, int tokens) {
                                    .subspan(static_cast<std::size_t>(sequence.computed),
                                             static_cast<std::size_t>(tokens)),
                      .pages = sequence.pages,
-                     .samples = tokens == sequence.left()});
+                     .samples = tokens == sequence.left(),
+                     .drawn = sequence.drawn});
+    planned_.push_back(&sequence);
 }
 
 /// Pages for so many tokens more. False: only older sequences have any to give.
@@ -198,6 +201,7 @@ bool Scheduler::start(Sequence& sequence) {
         pool_.release(known);
         return false;
     }
+    sequence.published = pool_.published(known);
     sequence.pages = std::move(known);
     sequence.computed = static_cast<int>(sequence.pages.size()) * pool_.page_size();
     counters_.shared_tokens += static_cast<std::uint64_t>(sequence.computed);
@@ -209,8 +213,9 @@ std::vector<NewToken> Scheduler::complete(std::span<const int> drawn) {
     require(std::ssize(drawn) == samples, "the number of drawn tokens", std::ssize(drawn),
             fmt::format("{}, one for each part of the step that samples", samples));
     std::vector<NewToken> made;
-    for (const StepPart& part : step_) {
-        Sequence& sequence = running_.at(part.request);
+    for (std::size_t i = 0; i < step_.size(); ++i) {
+        const StepPart& part = step_[i];
+        Sequence& sequence = *planned_[i];
         advance(sequence, static_cast<int>(part.tokens.size()));
         if (!part.samples) continue;
         const NewToken token = draw(part.request, sequence, drawn.front());
@@ -222,6 +227,7 @@ std::vector<NewToken> Scheduler::complete(std::span<const int> drawn) {
     counters_.steps += step_.empty() ? 0 : 1;
     counters_.mixed_steps += load_.is_mixed() ? 1 : 0;
     step_.clear();
+    planned_.clear();
     under_way_ = false;
     drop_cancelled();
     return made;
@@ -237,12 +243,14 @@ void Scheduler::advance(Sequence& sequence, int tokens) {
     counters_.computed_tokens += static_cast<std::uint64_t>(tokens);
     if (sequence.computed / pool_.page_size() == full_before) return;
     pool_.publish(sequence.pages,
-                  std::span(sequence.tokens).first(static_cast<std::size_t>(sequence.computed)));
+                  std::span(sequence.tokens).first(static_cast<std::size_t>(sequence.computed)),
+                  sequence.published);
 }
 
 NewToken Scheduler::draw(RequestId id, Sequence& sequence, int token) {
     sequence.tokens.push_back(token);
     --sequence.new_tokens_left;
+    ++sequence.drawn;
     const bool ends = std::ranges::find(sequence.end_ids, token) != sequence.end_ids.end();
     return {.request = id,
             .token = token,

@@ -53,6 +53,7 @@ struct StepPart {
     std::span<const int> tokens;  ///< from `begin` on
     std::span<const int> pages;   ///< for all of its tokens up to the last of these
     bool samples = false;         ///< the last one is the text's last: a new one is drawn behind it
+    int drawn = 0;                ///< tokens that were drawn for the request before
 };
 
 /// A token that a sequence got.
@@ -112,8 +113,10 @@ class Scheduler {
         std::vector<int> tokens;  ///< the prompt and what followed
         std::vector<int> pages;
         std::vector<int> end_ids;
+        PagePool::Published published{};
         int computed = 0;  ///< tokens that stand in the pages
         int new_tokens_left = 0;
+        int drawn = 0;
         bool cancelled = false;  ///< while a step is under way
 
         [[nodiscard]] int left() const { return static_cast<int>(tokens.size()) - computed; }
@@ -141,7 +144,8 @@ class Scheduler {
     Sequences running_;
     Sequences waiting_;
     std::vector<StepPart> step_;
-    StepLoad load_;  ///< of that
+    std::vector<Sequence*> planned_;  ///< whose parts these are; none of them gives way in the step
+    StepLoad load_;                   ///< of that
     bool under_way_ = false;
     int prompt_budget_ = 0;  ///< tokens that the step being planned has left for prompts
     /// Sequences that may still get some of it: also those that wait, as many as there is room for.

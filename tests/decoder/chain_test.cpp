@@ -83,6 +83,24 @@ std::vector<Part> raced_parts(const ModelOptions& options) {
 
 }  // namespace
 
+TEST_CASE("a step with a prompt takes longer than one without, and each of its parts some of it") {
+    const test::FakeMachine fakes;
+    RunningModel model(test::small_options());
+    Forward& forward = model.forward();
+    const StepLoad plain{.sequences = 3, .keys = 300};
+    const StepLoad mixed{.sequences = 3, .keys = 300, .prompt_tokens = 40, .prompt_begin = 20};
+    const double mixed_us = forward.step_us(mixed, 3);
+    CHECK(mixed_us > forward.step_us(plain, 3));
+    const auto parts = forward.step_parts_us(mixed, 3);
+    CHECK(parts.size() == 11);  // no norms behind; the append is a launch of its own
+    for (const auto& [part, us] : parts) {
+        CAPTURE(name(part));
+        CHECK(us > 0);
+        CHECK(us < mixed_us);
+    }
+    CHECK(model.runtime().counters().failed_launches == 0);
+}
+
 TEST_CASE("a step names the kernels that a tuner may choose, each with the problem that it serves") {
     const test::FakeMachine fakes;
     std::vector<Part> parts{Part::network, Part::network,   Part::head,        Part::qkv,

@@ -23,6 +23,12 @@ std::vector<int> numbers(int first, int count) {
     return list;
 }
 
+/// All pages of a text at once.
+void publish(PagePool& pool, const std::vector<int>& pages, const std::vector<int>& tokens) {
+    PagePool::Published so_far;
+    pool.publish(pages, tokens, so_far);
+}
+
 }  // namespace
 
 TEST_CASE("pages are given out until all are in use, and come back") {
@@ -40,7 +46,9 @@ TEST_CASE("pages are given out until all are in use, and come back") {
 TEST_CASE("full pages are found by the text that they hold, from its beginning on") {
     PagePool pool(8, 2);
     const std::vector<int> pages = take(pool, 3);
-    pool.publish(pages, numbers(0, 5));  // the third is not full
+    PagePool::Published so_far;
+    pool.publish(pages, numbers(0, 5), so_far);  // the third is not full
+    CHECK(so_far.pages == 2);
     CHECK(pool.is_known(pages[1]));
     CHECK_FALSE(pool.is_known(pages[2]));
     CHECK(pool.take_known(numbers(0, 5)) == std::vector{pages[0], pages[1]});
@@ -55,10 +63,10 @@ TEST_CASE("full pages are found by the text that they hold, from its beginning o
 TEST_CASE("what a page holds is known until it is given out again, the longest unused first") {
     PagePool pool(4, 1);
     const std::vector<int> first = take(pool, 2);
-    pool.publish(first, numbers(0, 2));
+    publish(pool, first, numbers(0, 2));
     pool.release(first);
     const std::vector<int> second = take(pool, 2);  // those that hold nothing
-    pool.publish(second, numbers(10, 2));
+    publish(pool, second, numbers(10, 2));
     pool.release(second);
     CHECK(pool.available() == 4);
     const std::vector<int> known = pool.take_known(numbers(0, 2));
@@ -74,13 +82,28 @@ TEST_CASE("two that computed the same at once keep their pages, and what follows
     PagePool pool(6, 1);
     const std::vector<int> one = take(pool, 2);
     const std::vector<int> other = take(pool, 3);
-    pool.publish(one, numbers(0, 2));
-    pool.publish(other, numbers(0, 3));
+    publish(pool, one, numbers(0, 2));
+    PagePool::Published so_far;
+    pool.publish(other, numbers(0, 1), so_far);  // as the text grows
+    pool.publish(other, numbers(0, 3), so_far);
     CHECK_FALSE(pool.is_known(other[0]));
     CHECK(pool.is_known(other[2]));
     CHECK(pool.take_known(numbers(0, 3)) == std::vector{one[0], one[1], other[2]});
-    pool.publish(other, numbers(0, 3));  // nothing new
+    pool.publish(other, numbers(0, 3), so_far);  // nothing new
     CHECK_FALSE(pool.is_known(other[0]));
+}
+
+TEST_CASE("a text goes on behind the pages that it has found") {
+    PagePool pool(6, 1);
+    const std::vector<int> one = take(pool, 2);
+    publish(pool, one, numbers(0, 2));
+    std::vector<int> other = pool.take_known(numbers(0, 2));
+    PagePool::Published so_far = pool.published(other);
+    CHECK(so_far.pages == 2);
+    other.push_back(pool.take().value());
+    pool.publish(other, numbers(0, 3), so_far);
+    CHECK(pool.take_known(numbers(0, 3)) == other);
+    CHECK(pool.published({}).pages == 0);
 }
 
 TEST_CASE("a pool without pages is refused") {
