@@ -151,6 +151,22 @@ TEST_CASE("prefill with late maxima is right, also where they grow by more than 
     }
 }
 
+TEST_CASE("prefill with late maxima is right in three stages, with more tiles than multiprocessors") {
+    const auto check = [](const std::string& problem, const std::string& dynamic) {
+        check_wgmma(prefill("dtype=bf16 causal=yes lse=yes heads=16 kv_heads=4 head_dim=128 batch=5 "
+                            "q_len=150 kv_len=400" +
+                            problem),
+                    "consumers=2 tile_n=128 stages=3 query_stages=1 blocks_per_sm=1 query_in_registers=1 "
+                    "section_mib=24 softmax_first=0 late_maxima=1 programmatic=0 dynamic=" +
+                        dynamic);
+    };
+    check("", "1");
+    check(" lengths=cumulative", "1");
+    check(" lengths=paged page_size=256", "1");
+    check(" lengths=paged page_size=64", "0");
+    check(" lengths=paged page_size=16", "0");
+}
+
 TEST_CASE("prefill of float32 is right with and without a mask, at sizes that no tile divides") {
     const std::string dims = "dtype=fp32 head_dim=64 ";
     check_problem(prefill(dims + "heads=4 kv_heads=2 batch=2 q_len=200 kv_len=333"), 3);

@@ -101,6 +101,7 @@ constexpr Constraint constraints[] = {
 /// The config that the cost model likes best, of a few proven shapes of tiles.
 std::optional<WgmmaConfig> fallback(const Problem& problem, const DeviceTraits& traits) {
     constexpr WgmmaConfig shapes[] = {{.consumers = 3, .tile_n = 128},
+                                      {.consumers = 2, .tile_n = 128, .stages = 3, .query_in_registers = 1},
                                       {.consumers = 2, .tile_n = 128, .stages = 3},
                                       {.consumers = 2, .tile_n = 128},
                                       {.consumers = 2, .tile_n = 96},
@@ -110,9 +111,11 @@ std::optional<WgmmaConfig> fallback(const Problem& problem, const DeviceTraits& 
                                       {.tile_n = 128},
                                       {.tile_n = 64}};
     const AttentionProblem p(problem);
+    const bool equal_tiles = !p.has_ramp() && p.lengths == Lengths::none;
     std::vector<WgmmaConfig> configs;
     for (WgmmaConfig c : shapes) {
         for (const std::int64_t drawn : {1, 0}) {
+            if (drawn == 1 && equal_tiles) continue;
             for (const std::int64_t section : tunables[index_of(&WgmmaConfig::section_mib)].values.span()) {
                 c.late_maxima = may_be_late(p) ? 1 : 0;
                 c.dynamic = drawn;
