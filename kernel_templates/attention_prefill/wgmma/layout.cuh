@@ -72,8 +72,8 @@ __device__ inline void store_tile(uint32 address, const Tile& tile) {
     store_shared(address + 16, uint4{static_cast<uint32>(s.q_len), static_cast<uint32>(s.kv_len),
                                      static_cast<uint32>(s.q_start), static_cast<uint32>(s.kv_start)});
 }
-/// By every thread that asks.
-__device__ inline Tile load_uniform_tile(uint32 address, const Call& call) {
+/// The tile that the thread itself has stored.
+__device__ inline Tile load_own_tile(uint32 address, const Call& call) {
     const uint4 place = load_shared_16(address);
     Tile tile{static_cast<int>(place.x),
               static_cast<int>(place.y),
