@@ -115,7 +115,8 @@ std::optional<WgmmaConfig> fallback(const Problem& problem, const DeviceTraits& 
     std::vector<WgmmaConfig> configs;
     for (WgmmaConfig c : shapes) {
         for (const std::int64_t drawn : {1, 0}) {
-            if (drawn == 1 && equal_tiles) continue;
+            // Causal tiles that are drawn would spill with queries in registers beside late maxima.
+            if (drawn == 1 && (equal_tiles || c.query_in_registers != 0)) continue;
             for (const std::int64_t section : tunables[index_of(&WgmmaConfig::section_mib)].values.span()) {
                 c.late_maxima = may_be_late(p) ? 1 : 0;
                 c.dynamic = drawn;
