@@ -9,7 +9,7 @@ namespace hone::decoder {
 
 /// Steps without prompts for some numbers of sequences with few and with many keys, and prompts alone, as
 /// long as a step of them takes up to `stretch` times the longest without: what is beyond is never asked for.
-/// Half a second for Llama 3 8B. Before the model has a text: it overwrites pages. Throws CudaError.
+/// About a hundred steps. Before the model has a text: it overwrites pages. Throws CudaError.
 [[nodiscard]] std::vector<StepTime> measured_steps(RunningModel& model, double stretch);
 
 }  // namespace hone::decoder
