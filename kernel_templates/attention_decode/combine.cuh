@@ -1,14 +1,14 @@
 // The launch after the main one: adds the pieces of lists that were cut. Blocks as of the first launch in x,
-// items in y, one a thread; the blocks of a slot look after the list that the slot goes on with, if the slot
-// before began it. Where the main launch leaves no pieces the kernel is empty: nobody launches it, and it
-// costs a fifth of an image's compile time.
+// rows in y; the block of a slot looks after the list that the slot goes on with, if the slot before began
+// it. Where the main launch leaves no pieces the kernel is empty: nobody launches it, and it costs a fifth of
+// an image's compile time.
 #pragma once
 
 #include "attention_decode/join.cuh"
 
 namespace hone::attention_decode {
 
-inline constexpr int combine_threads = geometry.combine_threads();
+inline constexpr int combine_threads = 128;
 inline constexpr bool leaves_pieces = cluster == 1 && join_way == Join::second_launch;
 
 __device__ inline void combine(const Tensors& tensors) {
@@ -33,12 +33,10 @@ __device__ inline void combine(const Tensors& tensors) {
     if (idle || pieces.first != slot - 1 || pieces.last < slot) return;
     const int place = static_cast<int>(blockIdx.x) % lines;
     const Workspace workspace(tensors, static_cast<int>(gridDim.x));
-    const int item = static_cast<int>(blockIdx.y) * combine_threads + static_cast<int>(threadIdx.x);
-    if (item >= items) return;
-    const Joined joined = pieces.count() <= geometry.few_pieces()
-                              ? workspace.join<geometry.few_pieces()>(pieces, place, item)
-                              : workspace.join<geometry.many_pieces()>(pieces, place, item);
-    joined.store(tensors, sequence, lines > 1 ? place : list_in_line, item);
+    for (int item = threadIdx.x; item < row_items; item += combine_threads) {
+        const int all = static_cast<int>(blockIdx.y) * row_items + item;
+        workspace.join(pieces, place, all).store(tensors, sequence, lines > 1 ? place : list_in_line, all);
+    }
 }
 
 }  // namespace hone::attention_decode

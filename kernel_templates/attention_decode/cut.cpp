@@ -35,8 +35,7 @@ Plan cut_plan(std::span<const Kernel> kernels, const DecodeProblem& p, const Cut
     if (cut.last_block) return plan;
     plan.launch_count = 2;
     plan.launches[1] =
-        launch(kernels[1], {grid_of(count).x, static_cast<std::uint32_t>(g.combine_blocks()), 1},
-               g.combine_threads());
+        launch(kernels[1], {grid_of(count).x, static_cast<std::uint32_t>(g.block_rows()), 1}, 128);
     plan.launches[1].programmatic = main.programmatic;
     return plan;
 }

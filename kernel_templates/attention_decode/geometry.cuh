@@ -32,13 +32,6 @@ struct Geometry {
     /// Items of four columns, of a row and of all of a block.
     constexpr int row_items() const { return blocks_of(head_dim, 4); }
     constexpr int items() const { return block_rows() * row_items(); }
-    /// Pieces that nearly all lists have no more of, and those of a list where one sequence has all
-    /// multiprocessors for its eight.
-    constexpr int few_pieces() const { return 4; }
-    constexpr int many_pieces() const { return 18; }
-    /// The launch that adds pieces has a thread for each item.
-    constexpr int combine_threads() const { return 128; }
-    constexpr int combine_blocks() const { return blocks_of(items(), combine_threads()); }
     /// Items of one block of a cluster: those with item % cluster == rank.
     constexpr int inbox_items() const { return cluster > 1 ? blocks_of(items(), cluster) : 1; }
     /// Floats from one row of sums to the next in shared memory: rows 2 apart are 8 banks apart.
