@@ -25,6 +25,7 @@ double soft_maximum(std::initializer_list<double> parts) {
 double copies(const QuantizedProblem& p, const Geometry& g) {
     const int blocks = g.tile_m / block_rows;
     const int rest = g.extra_bytes() == 0 ? 0 : p.zeros ? 2 : 1;
+    if (p.gated) return 1.0 + blocks * (1 + rest);  // one thread's, with that of x
     return blocks == 1 && rest > 0 ? rest : std::ceil(blocks / 3.0) * (1 + rest);
 }
 
