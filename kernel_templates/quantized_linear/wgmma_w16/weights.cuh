@@ -43,35 +43,49 @@ class PackedWeights {
     __device__ void load(uint32 shared, const gemm::Work& tile, int k, int stage) const {
 #pragma unroll
         for (int block = 0; block < tile_blocks; ++block) {
-            load_codes(shared, tile, k, stage, block);
-            load_rest(shared, tile, k, stage, block);
+            const Place at = place_of(shared, tile, stage, block);
+            load_codes(shared, at, k, stage, block);
+            load_rest(shared, at, k, stage, block);
         }
     }
 
     /// Of one of the tile's blocks of rows.
     __device__ void load_codes(uint32 shared, const gemm::Work& tile, int k, int stage, int block) const {
-        const Weight& weight = weight_of_block(tensors_, block);
-        const int64 row = row_of_blocks(tile, block);
-        load_bytes<gemm::weight_hint>(codes_at(shared, stage, block),
-                                      weight.codes + (row * gemm::k_tiles + k) * held.code_bytes(),
-                                      held.code_bytes(), gemm::full_barrier(shared, stage));
+        load_codes(shared, place_of(shared, tile, stage, block), k, stage, block);
     }
     /// What belongs to them: scales and zero points of groups.
     __device__ void load_rest(uint32 shared, const gemm::Work& tile, int k, int stage, int block) const {
-        if constexpr (held.groups() > 0) {
-            const Weight& weight = weight_of_block(tensors_, block);
-            const int64 row = row_of_blocks(tile, block);
-            const int64 first = (row * groups + held.first_group(k)) * block_rows;
-            const uint32 to = extra_at(shared, stage, block);
-            const uint32 barrier = gemm::full_barrier(shared, stage);
-            load_bytes<gemm::weight_hint>(to, weight.scales + first, held.scale_bytes(), barrier);
-            if constexpr (has_zeros)
-                load_bytes<gemm::weight_hint>(to + held.scale_bytes(), weight.zeros + first,
-                                              held.zero_bytes(), barrier);
-        }
+        if constexpr (held.groups() > 0)
+            load_rest(shared, place_of(shared, tile, stage, block), k, stage, block);
     }
 
   private:
+    /// Where a block's copies come from, and the barrier that counts them.
+    struct Place {
+        const Weight& weight;
+        int64 row;
+        uint32 barrier;
+    };
+    __device__ Place place_of(uint32 shared, const gemm::Work& tile, int stage, int block) const {
+        return {weight_of_block(tensors_, block), row_of_blocks(tile, block),
+                gemm::full_barrier(shared, stage)};
+    }
+    __device__ static void load_codes(uint32 shared, const Place& at, int k, int stage, int block) {
+        load_bytes<gemm::weight_hint>(codes_at(shared, stage, block),
+                                      at.weight.codes + (at.row * gemm::k_tiles + k) * held.code_bytes(),
+                                      held.code_bytes(), at.barrier);
+    }
+    __device__ static void load_rest(uint32 shared, const Place& at, int k, int stage, int block) {
+        if constexpr (held.groups() > 0) {
+            const int64 first = (at.row * groups + held.first_group(k)) * block_rows;
+            const uint32 to = extra_at(shared, stage, block);
+            load_bytes<gemm::weight_hint>(to, at.weight.scales + first, held.scale_bytes(), at.barrier);
+            if constexpr (has_zeros)
+                load_bytes<gemm::weight_hint>(to + held.scale_bytes(), at.weight.zeros + first,
+                                              held.zero_bytes(), at.barrier);
+        }
+    }
+
     const Tensors& tensors_;
 };
 
