@@ -253,6 +253,18 @@ void keep_layers(models::Model& model, std::int64_t layers) {
     if (!model.group_of_layer.empty()) model.group_of_layer.resize(static_cast<std::size_t>(layers));
 }
 
+std::vector<std::int64_t> prompt_tokens(const std::string& list) {
+    constexpr std::int64_t most = 65536;
+    std::vector<std::int64_t> prompts = tokens_from(list, "--prompt-tokens");
+    for (const std::int64_t tokens : prompts) {
+        if (tokens >= 0 && tokens <= most) continue;
+        throw Failure(ExitCode::usage,
+                      {"bad_tokens", fmt::format("--prompt-tokens: {}; allowed: 0 to {}", tokens, most),
+                       "hone bench --chain llama-3-8b --prompt-tokens 64,256"});
+    }
+    return prompts;
+}
+
 Outcome bench_step(Options options, const Console& console) {
     Target& target = options.target;
     if (target.model.empty() && options.words.size() == 1) target.model = options.words.front();
@@ -270,7 +282,7 @@ Outcome bench_step(Options options, const Console& console) {
                         .kv_dtype = options.kv_cache.chosen(),
                         .sequences = std::move(sequences),
                         .kv_len = options.kv_len,
-                        .prompt_tokens = tokens_from(options.prompt_tokens, "--prompt-tokens"),
+                        .prompt_tokens = prompt_tokens(options.prompt_tokens),
                         .device = chosen_gpus(find_gpus(), options.gpu).front().ordinal,
                         .rounds = options.rounds},
                        console);

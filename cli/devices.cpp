@@ -18,8 +18,8 @@ namespace {
 
 /// Whether the driver shows all of so many GPUs: none are hidden, or each has its number in the list.
 bool are_all_visible(std::size_t gpus) {
-    const std::string visible = runtime::environment_variable("CUDA_VISIBLE_DEVICES");
-    if (visible.empty()) return true;
+    if (!runtime::is_set("CUDA_VISIBLE_DEVICES")) return true;
+    const std::string visible = runtime::environment_variable("CUDA_VISIBLE_DEVICES");  // empty: none
     std::vector<std::string> numbers;
     for (std::size_t i = 0; i < gpus; ++i) numbers.push_back(std::to_string(i));
     return visible == fmt::format("{}", fmt::join(numbers, ","));

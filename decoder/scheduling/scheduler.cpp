@@ -85,14 +85,22 @@ const std::vector<StepPart>& Scheduler::next() {
 // yet; the oldest gets what it needs, so that every text comes to its end.
 void Scheduler::plan_running() {
     const StepLoad decoding = load_of_decoding();
-    prompts_to_come_ = running() - decoding.sequences +
-                       std::min<std::int64_t>(waiting(), options_.max_sequences - running());
+    prompts_to_come_ = running() - decoding.sequences;
+    if (has_room_for_next())
+        prompts_to_come_ += std::min<std::int64_t>(waiting(), options_.max_sequences - running());
     prompt_budget_ = budget_of_prompts(decoding);
     for (auto one = running_.begin(); one != running_.end(); ++one) {
         Sequence& sequence = one->second;
         const int tokens = sequence.decodes() ? 1 : prompt_tokens(sequence.left());
         if (tokens > 0 && find_pages(one, tokens)) plan(one->first, sequence, tokens);
     }
+}
+
+/// Whether the text that has waited longest may start, whatever others have computed of it.
+bool Scheduler::has_room_for_next() const {
+    if (waiting_.empty()) return false;
+    const auto tokens = static_cast<int>(waiting_.begin()->second.tokens.size());
+    return running_.empty() || pool_.pages_for(tokens + 1) <= pool_.available();
 }
 
 /// Of the sequences that decode, and where the first prompt that has begun goes on.

@@ -115,6 +115,8 @@ std::int64_t StepCost::prompt_tokens_within(double stretch, StepLoad load, std::
 }
 
 void StepCost::note(const StepTime& step) {
+    // Prompts alone are held up by nobody, and longer than what was measured.
+    if (step.load.prompt_tokens > 0 && !step.load.is_mixed()) return;
     const double expected = measured_s(step.load);
     if (!(expected > 0) || !(step.s > 0)) return;
     double& factor = step.load.prompt_tokens == 0 ? plain_factor_ : mixed_factor_;

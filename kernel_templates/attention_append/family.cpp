@@ -45,8 +45,11 @@ attention_decode::RingConfig beside_others(const AppendProblem& p, attention_dec
     constexpr std::int64_t most_bytes = 64 * 1024;
     if (c.cluster <= 2) return c;
     const std::int64_t stages = most_bytes / attention_decode::shape(left_of(p), c).stage_bytes();
-    // A stage belongs to one warp that computes and to one that copies.
-    if (c.producers != 0 && stages < std::lcm(c.warps, c.producers)) c.producers = 0;
+    // A stage belongs to one warp that computes and to one that copies: where that asks for more stages than
+    // the computing warps alone do, the copy engine takes the others' place.
+    const std::int64_t both = std::lcm(c.warps, std::max<std::int64_t>(c.producers, 1));
+    const bool has_boxes = attention_decode::shape(left_of(p), c).has_boxes();
+    if (has_boxes && both > c.warps && stages < both) c.producers = 0;
     const std::int64_t step = std::lcm(c.warps, std::max<std::int64_t>(c.producers, 1));
     while (c.stages > std::max(stages, step)) c.stages -= step;
     return c;

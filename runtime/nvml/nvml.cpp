@@ -202,7 +202,8 @@ std::vector<ListedGpu> listed_gpus() {
     const std::shared_ptr<const Nvml> nvml = load_nvml();
     if (nvml == nullptr) return {};
     std::vector<ListedGpu> gpus;
-    for (unsigned int i = 0; i < ask<unsigned int>(nvml->count).value_or(0); ++i) {
+    const unsigned int count = ask<unsigned int>(nvml->count).value_or(0);
+    for (unsigned int i = 0; i < count; ++i) {
         const auto handle = ask<NvmlHandle>(nvml->handle_by_index, i);
         if (!handle) return {};
         gpus.push_back({.uuid = text_of(nvml->device_uuid, *handle),

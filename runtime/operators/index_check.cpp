@@ -57,7 +57,7 @@ struct PageTable {
     }
 };
 
-/// The page table of a call: attention and the append have the same arguments for it.
+/// The page table of a call: attention and what appends have the same arguments for it.
 template <class Args>
 PageTable read_table(const Driver& driver, const Args& args, std::int64_t sequences, std::int64_t page_size,
                      std::int64_t kv_len) {

@@ -9,6 +9,8 @@ std::string environment_variable(const char* name) {
     return value == nullptr ? std::string() : std::string(value);
 }
 
+bool is_set(const char* name) { return ::secure_getenv(name) != nullptr; }
+
 Environment read_environment() {
     return {
         .cuda_library = environment_variable("HONE_CUDA_LIBRARY"),

@@ -26,5 +26,7 @@ struct Environment {
 /// What every variable of ours is read with, also by the tuner: "" when it is not set, and in a program that
 /// runs with more rights than its caller, who could name libraries and programs otherwise.
 [[nodiscard]] std::string environment_variable(const char* name);
+/// Whether it is set, empty or not.
+[[nodiscard]] bool is_set(const char* name);
 
 }  // namespace hone::runtime

@@ -40,8 +40,8 @@ class WorkerProcess {
 
     /// Kills it and does not wait, so that several end side by side. Its destructor waits.
     void begin_to_kill() noexcept;
-    /// The same for one that has failed: it may be on its way out, so it gets some milliseconds to end by
-    /// itself. Returns how it ended: "exit code 3", "signal 9 (Killed)".
+    /// Kills one that has failed, and waits until it is gone: it may be on its way out, so it gets some
+    /// milliseconds to end by itself. Returns how it ended: "exit code 3", "signal 9 (Killed)".
     std::string kill();
 
   private:

@@ -95,6 +95,15 @@ TEST_CASE("GPUs are found where NVML lists them, where it does not, and where th
     }
 }
 
+TEST_CASE("GPUs that an empty CUDA_VISIBLE_DEVICES hides are not measured on") {
+    Sandbox sandbox;
+    sandbox.use_fake_gpus("device:count=2");
+    sandbox.set("CUDA_VISIBLE_DEVICES", "");
+    const Ended ended = sandbox.run(norms({"--gpu", "all", "--json"}));
+    CHECK(ended.code == 3);
+    CHECK(ended.json()["error"]["code"] == "no_gpu");
+}
+
 TEST_CASE("of several GPUs of one kind the driver is opened for one alone before they measure") {
     const auto seconds_of = [](const std::string& script) {
         Sandbox sandbox;

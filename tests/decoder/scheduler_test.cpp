@@ -338,6 +338,30 @@ TEST_CASE("the more of the texts wait for their prompts, the longer a step may t
     CHECK(prompt_tokens(6, 2) == 5);
 }
 
+TEST_CASE("texts for which the cache has no room leave a step to the prompt that has begun") {
+    SchedulerOptions options = usual;
+    const PagePool pool(1, options.page_size);
+    options.max_step_tokens = 100;
+    options.step_stretch = 1;
+    options.max_step_stretch = 5;
+    options.least_prompt_tokens = 1;
+    options.pages = 3 * pool.pages_for(4) + pool.pages_for(20) + pool.pages_for(101) - 1;
+    std::vector<StepTime> times{{{.sequences = 1, .keys = 1}, 10e-3}, {{.sequences = 8, .keys = 8}, 10e-3}};
+    for (int rows = 1; rows <= 108; ++rows) times.push_back({{.prompt_tokens = rows}, 1e-3 * rows});
+    options.cost = StepCost(times);
+    Scheduler scheduler(options);
+    for (int i = 0; i < 3; ++i) static_cast<void>(scheduler.add(request_of(1, 6, 10 * i)));
+    static_cast<void>(scheduler.next());
+    static_cast<void>(scheduler.complete(std::vector{1, 1, 1}));
+    for (int i = 0; i < 4; ++i) static_cast<void>(scheduler.add(request_of(100, 1, 1000 * i)));
+    static_cast<void>(scheduler.next());
+    CHECK(scheduler.load().prompt_tokens == 20);  // half of the stretch: others seemed to follow
+    static_cast<void>(scheduler.complete(std::vector{1, 1, 1}));
+    static_cast<void>(scheduler.next());
+    CHECK(scheduler.waiting() == 3);
+    CHECK(scheduler.load().prompt_tokens == 40);
+}
+
 TEST_CASE("prompts that wait together share a step") {
     Scheduler scheduler(usual);
     for (const int first : {0, 100, 200}) static_cast<void>(scheduler.add(request_of(40, 1, first)));

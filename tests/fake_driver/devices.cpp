@@ -89,6 +89,7 @@ std::vector<FakeDevice> devices_of(const Script& script) {
         if (memory != nullptr) devices[i].memory_bytes = memory->number("memory");
     }
     const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+    if (visible != nullptr && *visible == '\0') devices.clear();
     if (visible != nullptr && std::string_view(visible).starts_with("GPU-"))
         std::erase_if(devices, [&](const FakeDevice& device) { return uuid_text(device) != visible; });
     return devices;

@@ -204,15 +204,16 @@ class Run {
         return task;
     }
 
-    /// Of this hand's next problems the first whose images are there. Where one GPU tunes alone the order
-    /// stays: what it lists would hang on how fast compilers are, where several share a workload it does
-    /// already.
+    /// Of this hand's next problems the first whose images have been asked for and are there. Where one GPU
+    /// tunes alone the order stays: what it lists would hang on how fast compilers are, where several share a
+    /// workload it does already.
     [[nodiscard]] std::optional<std::size_t> first_ready() const {
         if (!work_.agenda.is_shared() || !context_.measurer.needs_images()) return std::nullopt;
         std::vector<std::size_t> next = work_.agenda.waiting(hand_);
         next.resize(std::min(next.size(), problems_ahead));
         const auto ready = std::ranges::find_if(next, [&](std::size_t index) {
-            return !is_open_[index] || context_.images.is_ready(workload_.problems[index]);
+            return !is_open_[index] ||
+                   (prefetched_[index] && context_.images.is_ready(workload_.problems[index]));
         });
         return ready == next.end() ? std::nullopt : std::optional(*ready);
     }

@@ -67,8 +67,8 @@ double memory_bytes(const AttentionProblem& p, const WgmmaConfig& c, const Devic
 }
 
 /// What copies of pages cost that are smaller than a stage: one after the other they take longer, which two
-/// stages hide badly where consumers take turns. An H200.
-double box_gain(const Geometry& g) {
+/// stages hide badly where consumers take turns. Measured on an H200.
+double box_cost(const Geometry& g) {
     if (g.consumers * g.blocks_per_sm == 1) return 0.01 + 0.002 * g.boxes();
     return (g.stages == 2 ? 0.01 : 0.003) * g.boxes();
 }
@@ -102,7 +102,7 @@ double predict(const AttentionProblem& p, const WgmmaConfig& c, const DeviceTrai
     if (p.has_ramp()) {
         // Drawing evens tiles of different lengths out, and has nothing to even out in two rounds.
         if (c.dynamic == 0) compute_us *= rounds > 2 ? 1.02 : 0.95;
-        // The longest tiles of each section come first: dealt by place, some blocks get more. An H200.
+        // The longest tiles of each section come first: dealt by place, some blocks get more. Measured on an H200.
         const int parts = sections(p, c).count;
         if (c.dynamic == 0 && parts > 1) compute_us *= 1.05 + 0.06 * parts;
         if (rounds * mean_blocks < 2 * longest) compute_us *= 1.05;
@@ -119,7 +119,7 @@ double predict(const AttentionProblem& p, const WgmmaConfig& c, const DeviceTrai
     if (beside > 1) gain += 0.06;  // blocks beside each other copy the same keys each for itself
     if (repeats_larger_sections(p, c)) gain += 0.04;
     if (g.by_rows()) gain += g.keys_stay_codes() ? 0.12 : g.widens() ? 0.27 : 0.17;
-    if (!g.by_rows() && g.boxes() > 1) gain += box_gain(g);
+    if (!g.by_rows() && g.boxes() > 1) gain += box_cost(g);
 
     const double memory_us = memory_bytes(p, c, traits) / (0.9e-6 * traits.memory_bytes_per_s);
     const double tile_us = std::ceil(rounds) * (g.consumers == 1 ? 1.0 : g.consumers == 2 ? 1.3 : 2.4);

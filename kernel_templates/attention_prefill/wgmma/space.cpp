@@ -84,7 +84,7 @@ constexpr Constraint constraints[] = {
              const Geometry g = geometry(p, c);
              return c.consumers * c.blocks_per_sm > 1 || g.widens() || tiles(p, g) <= 4 * t.sm_count;
          }),
-    rule("a third stage is for short ones",
+    rule("a third stage is for those of up to 128 keys",
          [](const WgmmaConfig& c) { return c.stages == 2 || c.tile_n <= 128; }),
     rule("sections order causal tiles, where no window makes them equal",
          [](const AttentionProblem& p, const WgmmaConfig& c) { return c.section_mib == 24 || p.has_ramp(); }),
@@ -115,7 +115,8 @@ std::optional<WgmmaConfig> fallback(const Problem& problem, const DeviceTraits& 
     std::vector<WgmmaConfig> configs;
     for (WgmmaConfig c : shapes) {
         for (const std::int64_t drawn : {1, 0}) {
-            // Causal tiles that are drawn would spill with queries in registers beside late maxima.
+            // Equal tiles have nothing to even out, and those that are drawn would spill with queries in
+            // registers beside late maxima.
             if (drawn == 1 && (equal_tiles || c.query_in_registers != 0)) continue;
             for (const std::int64_t section : tunables[index_of(&WgmmaConfig::section_mib)].values.span()) {
                 c.late_maxima = may_be_late(p) ? 1 : 0;
