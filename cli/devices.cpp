@@ -52,10 +52,13 @@ CompilerInfo find_compiler() {
     return info;
 }
 
-Gpus find_gpus() {
+namespace {
+
+// A quarter of a second each for compiler and driver where the machine has just started, so side by side.
+std::future<CompilerInfo> compiler_to_come() { return std::async(std::launch::async, find_compiler); }
+
+Gpus driver_gpus(std::future<CompilerInfo> compiler) {
     Gpus gpus;
-    // A quarter of a second each where the machine has just started, so side by side.
-    std::future<CompilerInfo> compiler = std::async(std::launch::async, find_compiler);
     try {
         const std::shared_ptr<const runtime::Driver> driver = runtime::Driver::load();
         gpus.driver_version = driver->version();
@@ -77,12 +80,16 @@ Gpus find_gpus() {
     return gpus;
 }
 
+}  // namespace
+
+Gpus find_gpus() { return driver_gpus(compiler_to_come()); }
+
 Gpus find_all_gpus() {
-    std::future<CompilerInfo> compiler = std::async(std::launch::async, find_compiler);
+    std::future<CompilerInfo> compiler = compiler_to_come();
     const std::vector<std::string> uuids = alike_gpus();
     std::optional<tuner::DescribedGpu> first =
         uuids.empty() ? std::nullopt : tuner::described_gpu(uuids.front());
-    if (!first) return find_gpus();
+    if (!first) return driver_gpus(std::move(compiler));
     Gpus gpus;
     gpus.driver_version = first->device.toolchain.driver;
     gpus.first_worker = std::move(first->worker);

@@ -96,11 +96,15 @@ void Scheduler::plan_running() {
     }
 }
 
+/// For all of its tokens and the next one.
+int Scheduler::pages_of(const Sequence& sequence) const {
+    return pool_.pages_for(static_cast<int>(sequence.tokens.size()) + 1);
+}
+
 /// Whether the text that has waited longest may start, whatever others have computed of it.
 bool Scheduler::has_room_for_next() const {
     if (waiting_.empty()) return false;
-    const auto tokens = static_cast<int>(waiting_.begin()->second.tokens.size());
-    return running_.empty() || pool_.pages_for(tokens + 1) <= pool_.available();
+    return running_.empty() || pages_of(waiting_.begin()->second) <= pool_.available();
 }
 
 /// Of the sequences that decode, and where the first prompt that has begun goes on.
@@ -108,8 +112,7 @@ StepLoad Scheduler::load_of_decoding() const {
     StepLoad load;
     for (const auto& [id, sequence] : running_) {
         if (sequence.decodes()) {
-            ++load.sequences;
-            load.keys += sequence.computed + 1;
+            load.add_text(sequence.computed + 1);
         } else if (load.prompt_begin == 0) {
             load.prompt_begin = sequence.computed;
         }
@@ -145,8 +148,7 @@ int Scheduler::prompt_tokens(int left) {
 
 void Scheduler::plan(RequestId id, Sequence& sequence, int tokens) {
     if (sequence.decodes()) {
-        ++load_.sequences;
-        load_.keys += sequence.computed + 1;
+        load_.add_text(sequence.computed + 1);
     } else {
         prompt_budget_ -= tokens;
         load_.add_prompt(tokens, sequence.computed);
@@ -204,7 +206,7 @@ bool Scheduler::start(Sequence& sequence) {
     const std::span<const int> tokens(sequence.tokens);
     std::vector<int> known =
         pool_.take_known(tokens.first(tokens.size() - 1));  // the last one has to be computed
-    const int missing = pool_.pages_for(static_cast<int>(tokens.size()) + 1) - static_cast<int>(known.size());
+    const int missing = pages_of(sequence) - static_cast<int>(known.size());
     if (missing > pool_.available() && !running_.empty()) {
         pool_.release(known);
         return false;

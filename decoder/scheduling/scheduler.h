@@ -127,6 +127,7 @@ class Scheduler {
     void check(const Request& request) const;
     void plan_running();
     [[nodiscard]] StepLoad load_of_decoding() const;
+    [[nodiscard]] int pages_of(const Sequence& sequence) const;
     [[nodiscard]] bool has_room_for_next() const;
     [[nodiscard]] int budget_of_prompts(const StepLoad& decoding) const;
     [[nodiscard]] double stretch(std::int64_t decoding) const;

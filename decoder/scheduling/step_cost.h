@@ -15,6 +15,10 @@ struct StepLoad {
     std::int64_t prompt_begin = 0;   ///< tokens that stand in front of a prompt's, in the mean
 
     [[nodiscard]] bool is_mixed() const { return sequences > 0 && prompt_tokens > 0; }
+    void add_text(std::int64_t keys_seen) {
+        ++sequences;
+        keys += keys_seen;
+    }
     void add_prompt(std::int64_t tokens, std::int64_t begin) {
         const std::int64_t pairs = prompt_tokens * prompt_begin + tokens * begin;
         prompt_tokens += tokens;

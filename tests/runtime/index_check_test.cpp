@@ -15,6 +15,32 @@ namespace {
 
 using namespace hone::test;
 
+/// A call of two sequences with room for 48 keys each, in three of five pages of 16 tokens.
+template <class Kernel, class Args, class Sizes>
+Status run_paged(const Driver& driver, const Kernel& kernel, Args args, Sizes sizes,
+                 const std::vector<std::int32_t>& lengths, const std::vector<std::int32_t>& pages) {
+    const DeviceIndices kv_lengths(driver, lengths);
+    const DeviceIndices page_table(driver, pages);
+    args.kv_lengths = kv_lengths.data();
+    args.page_table = page_table.data();
+    args.page_table_stride = 3;
+    args.pool_pages = 5;
+    return kernel.run(nullptr, args, sizes);
+}
+
+/// What such calls of a kernel that looks at indices launch, and what they refuse.
+template <class Run>
+void check_lengths_and_pages(const FakeMachine& machine, const Run& run) {
+    CHECK(run({48, 17}, {0, 1, 2, 3, 4, 99}) == Status::ok);
+    CHECK(run({0, 0}, {-1, -1, -1, -1, -1, -1}) == Status::ok);
+    const int before = machine.launch_count();
+    CHECK(run({49, 17}, {0, 1, 2, 3, 4, 99}) == Status::bad_lengths);
+    CHECK(run({48, -1}, {0, 1, 2, 3, 4, 99}) == Status::bad_lengths);
+    CHECK(run({48, 17}, {0, 1, 5, 3, 4, 99}) == Status::bad_pages);
+    CHECK(run({48, 17}, {0, 1, 2, 3, -1, 99}) == Status::bad_pages);
+    CHECK(machine.launch_count() == before);
+}
+
 TEST_CASE("indices are looked at where that is asked for, and then only") {
     const FakeMachine machine;
     Dispatcher dispatcher({.use_cache = false}, Driver::load());
@@ -25,26 +51,13 @@ TEST_CASE("indices are looked at where that is asked for, and then only") {
     described.page_size = 16;
     const AttentionKernel checking = prepared(dispatcher, described, true);
     const AttentionKernel trusting = prepared(dispatcher, described);
-    const auto run = [&](const AttentionKernel& attention, const std::vector<std::int32_t>& lengths,
-                         const std::vector<std::int32_t>& pages) {
-        const DeviceIndices kv_lengths(driver, lengths);
-        const DeviceIndices page_table(driver, pages);
-        AttentionArgs args = usual_args();
-        args.kv_lengths = kv_lengths.data();
-        args.page_table = page_table.data();
-        args.page_table_stride = 3;
-        args.pool_pages = 5;
-        return attention.run(nullptr, args, {2, 1, 48});
+    const auto run_of = [&](const AttentionKernel& attention) {
+        return [&](const std::vector<std::int32_t>& lengths, const std::vector<std::int32_t>& pages) {
+            return run_paged(driver, attention, usual_args(), AttentionSizes{2, 1, 48}, lengths, pages);
+        };
     };
-    CHECK(run(checking, {48, 17}, {0, 1, 2, 3, 4, 99}) == Status::ok);
-    CHECK(run(checking, {0, 0}, {-1, -1, -1, -1, -1, -1}) == Status::ok);
-    const int before = machine.launch_count();
-    CHECK(run(checking, {49, 17}, {0, 1, 2, 3, 4, 99}) == Status::bad_lengths);
-    CHECK(run(checking, {48, -1}, {0, 1, 2, 3, 4, 99}) == Status::bad_lengths);
-    CHECK(run(checking, {48, 17}, {0, 1, 5, 3, 4, 99}) == Status::bad_pages);
-    CHECK(run(checking, {48, 17}, {0, 1, 2, 3, -1, 99}) == Status::bad_pages);
-    CHECK(machine.launch_count() == before);
-    CHECK(run(trusting, {49, 17}, {0, 1, 5, 3, 4, 99}) == Status::ok);
+    check_lengths_and_pages(machine, run_of(checking));
+    CHECK(run_of(trusting)({49, 17}, {0, 1, 5, 3, 4, 99}) == Status::ok);
 }
 
 TEST_CASE("pages that a window has left behind may be gone") {
@@ -85,37 +98,26 @@ TEST_CASE("lengths and pages of attention that appends are looked at, those that
     described.window = 16;
     const AttentionAppendKernel windowed = prepare_with({dispatcher, session}, described);
     const DeviceIndices lacking(driver, {48, 17});
-    const auto run = [&](const AttentionAppendKernel& append, const std::vector<std::int32_t>& lengths,
-                         const std::vector<std::int32_t>& pages) {
-        const DeviceIndices kv_lengths(driver, lengths);
-        const DeviceIndices page_table(driver, pages);
-        return append.run(nullptr,
-                          {.q = address(1),
-                           .k = address(2),
-                           .v = address(3),
-                           .out = address(4),
-                           .k_cache = address(5),
-                           .v_cache = address(6),
-                           .kv_lengths = kv_lengths.data(),
-                           .page_table = page_table.data(),
-                           .workspace = address(7),
-                           .page_table_stride = 3,
-                           .pool_pages = 5},
-                          {2, 48});
+    const AttentionAppendArgs args{.q = address(1),
+                                   .k = address(2),
+                                   .v = address(3),
+                                   .out = address(4),
+                                   .k_cache = address(5),
+                                   .v_cache = address(6),
+                                   .workspace = address(7)};
+    const auto run_of = [&](const AttentionAppendKernel& append) {
+        return [&](const std::vector<std::int32_t>& lengths, const std::vector<std::int32_t>& pages) {
+            return run_paged(driver, append, args, AttentionAppendSizes{2, 48}, lengths, pages);
+        };
     };
-    CHECK(run(checking, {48, 17}, {0, 1, 2, 3, 4, 99}) == Status::ok);
-    CHECK(run(checking, {0, 0}, {-1, -1, -1, -1, -1, -1}) == Status::ok);
+    check_lengths_and_pages(machine, run_of(checking));
     const int before = machine.launch_count();
-    CHECK(run(checking, {49, 17}, {0, 1, 2, 3, 4, 99}) == Status::bad_lengths);
-    CHECK(run(checking, {48, -1}, {0, 1, 2, 3, 4, 99}) == Status::bad_lengths);
-    CHECK(run(checking, {48, 17}, {0, 1, 5, 3, 4, 99}) == Status::bad_pages);
-    CHECK(run(checking, {48, 17}, {0, 1, 2, 3, -1, 99}) == Status::bad_pages);
-    CHECK(run(windowed, {48, 17}, {-1, -1, 5, 3, 4, 99}) == Status::bad_pages);
+    CHECK(run_of(windowed)({48, 17}, {-1, -1, 5, 3, 4, 99}) == Status::bad_pages);
     CHECK(checking.run(nullptr, {.kv_lengths = lacking.data(), .pool_pages = 5}, {2, 48}) ==
           Status::null_pointer);
     CHECK(machine.launch_count() == before);
-    CHECK(run(windowed, {48, 17}, {-1, -1, 2, 3, 4, 99}) == Status::ok);
-    CHECK(run(trusting, {49, 17}, {0, 1, 5, 3, 4, 99}) == Status::ok);
+    CHECK(run_of(windowed)({48, 17}, {-1, -1, 2, 3, 4, 99}) == Status::ok);
+    CHECK(run_of(trusting)({49, 17}, {0, 1, 5, 3, 4, 99}) == Status::ok);
 }
 
 TEST_CASE("starts of packed sequences are looked at") {

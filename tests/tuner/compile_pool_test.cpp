@@ -128,69 +128,73 @@ TEST_CASE("what the cache has for an answer is waited for, too") {
     CHECK(get_all() > 6);
 }
 
-TEST_CASE("images are begun in the order in which they are needed, those that are waited for first") {
-    const std::vector<Candidate> candidates = with_own_images(6);
-    const Scratch scratch;
-    const std::filesystem::path log = scratch.path("compiles");
-    const FakeMachine fakes("compile:log=" + log.string() + "; compile:match=" + words_of(candidates[0]) +
-                            ":sleep_us=2000000");
-    auto cache = scratch.cache();
-    CompilePoolOptions one = options();
-    one.workers = 1;
-    CompilePool pool(cache, one);
-    CompilePool::Share images(pool);
-    const auto prefetch = [&](std::size_t i, std::chrono::seconds until) {
-        images.prefetch(norm_problem(1), {candidates[i]}, until);
-    };
-    CHECK(images.is_short_of_work());
-    prefetch(0, std::chrono::seconds(300));
-    while (lines_in(log).empty()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    prefetch(1, std::chrono::seconds(200));
-    prefetch(2, std::chrono::seconds(250));
-    prefetch(3, std::chrono::seconds(100));
-    prefetch(4, std::chrono::seconds(400));
-    CHECK_FALSE(images.is_short_of_work());
-    prefetch(2, std::chrono::seconds(50));  // somebody needs it earlier
-    for (const std::size_t i : {5, 0, 2, 3, 1, 4})
-        CHECK(images.get(norm_problem(1), candidates[i]).status == TrialStatus::ok);
-    const std::vector<std::string> begun = lines_in(log);
-    const std::vector<std::size_t> order{0, 5, 2, 3, 1, 4};
-    REQUIRE(begun.size() == order.size());
-    for (std::size_t place = 0; place < order.size(); ++place) {
-        CAPTURE(place);
-        CHECK(names_all(begun[place], candidates[order[place]]));
+/// A pool of one compiler, whose first image takes a while, and what it has begun.
+class InTurn {
+  public:
+    InTurn(std::size_t count, int first_us)
+        : candidates_(with_own_images(count)),
+          fakes_("compile:log=" + log_.string() + "; compile:match=" + words_of(candidates_[0]) +
+                 ":sleep_us=" + std::to_string(first_us)) {}
+
+    void prefetch(std::size_t i, std::chrono::seconds until) {
+        images.prefetch(norm_problem(1), {candidates_[i]}, until);
     }
+    /// While it is compiled others can be asked for.
+    void begin_first(std::chrono::seconds until) {
+        prefetch(0, until);
+        while (lines_in(log_).empty()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    /// Waits for all in this order, and looks at the order in which they were begun.
+    void check_order(const std::vector<std::size_t>& waited, const std::vector<std::size_t>& begun) {
+        for (const std::size_t i : waited)
+            CHECK(images.get(norm_problem(1), candidates_[i]).status == TrialStatus::ok);
+        const std::vector<std::string> lines = lines_in(log_);
+        REQUIRE(lines.size() == begun.size());
+        for (std::size_t place = 0; place < begun.size(); ++place) {
+            CAPTURE(place);
+            CHECK(names_all(lines[place], candidates_[begun[place]]));
+        }
+    }
+
+  private:
+    static CompilePoolOptions one_worker() {
+        CompilePoolOptions one = options();
+        one.workers = 1;
+        return one;
+    }
+
+    const std::vector<Candidate> candidates_;
+    const Scratch scratch_;
+    const std::filesystem::path log_ = scratch_.path("compiles");
+    const FakeMachine fakes_;
+    cache::Cache cache_ = scratch_.cache();
+    CompilePool pool_{cache_, one_worker()};
+
+  public:
+    CompilePool::Share images{pool_};
+};
+
+TEST_CASE("images are begun in the order in which they are needed, those that are waited for first") {
+    InTurn turn(6, 2'000'000);
+    CHECK(turn.images.is_short_of_work());
+    turn.begin_first(std::chrono::seconds(300));
+    turn.prefetch(1, std::chrono::seconds(200));
+    turn.prefetch(2, std::chrono::seconds(250));
+    turn.prefetch(3, std::chrono::seconds(100));
+    turn.prefetch(4, std::chrono::seconds(400));
+    CHECK_FALSE(turn.images.is_short_of_work());
+    turn.prefetch(2, std::chrono::seconds(50));  // somebody needs it earlier
+    turn.check_order({5, 0, 2, 3, 1, 4}, {0, 5, 2, 3, 1, 4});
 }
 
 TEST_CASE(
     "of images that are late those are begun first that are needed first, whenever they were asked for") {
-    const std::vector<Candidate> candidates = with_own_images(4);
-    const Scratch scratch;
-    const std::filesystem::path log = scratch.path("compiles");
-    const FakeMachine fakes("compile:log=" + log.string() + "; compile:match=" + words_of(candidates[0]) +
-                            ":sleep_us=1000000");
-    auto cache = scratch.cache();
-    CompilePoolOptions one = options();
-    one.workers = 1;
-    CompilePool pool(cache, one);
-    CompilePool::Share images(pool);
-    const auto prefetch = [&](std::size_t i, std::chrono::seconds until) {
-        images.prefetch(norm_problem(1), {candidates[i]}, until);
-    };
-    prefetch(0, std::chrono::seconds(0));
-    while (lines_in(log).empty()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    prefetch(1, std::chrono::seconds(300));  // not late
-    prefetch(2, std::chrono::seconds(-10));
-    prefetch(3, std::chrono::seconds(-20));
-    for (const std::size_t i : {0, 3, 2, 1})
-        CHECK(images.get(norm_problem(1), candidates[i]).status == TrialStatus::ok);
-    const std::vector<std::string> begun = lines_in(log);
-    const std::vector<std::size_t> order{0, 3, 2, 1};
-    REQUIRE(begun.size() == order.size());
-    for (std::size_t place = 0; place < order.size(); ++place) {
-        CAPTURE(place);
-        CHECK(names_all(begun[place], candidates[order[place]]));
-    }
+    InTurn turn(4, 1'000'000);
+    turn.begin_first(std::chrono::seconds(0));
+    turn.prefetch(1, std::chrono::seconds(300));  // not late
+    turn.prefetch(2, std::chrono::seconds(-10));
+    turn.prefetch(3, std::chrono::seconds(-20));
+    turn.check_order({0, 3, 2, 1}, {0, 3, 2, 1});
 }
 
 TEST_CASE("a problem is ready when all of its images are there, and some were asked for") {

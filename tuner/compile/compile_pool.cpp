@@ -27,10 +27,9 @@ constexpr runtime::Clock::time_point at_once = runtime::Clock::time_point::min()
 /// Smaller is sooner. What is late already goes first, by when it is needed: at the start of a run that is
 /// everything, and where compilers are behind for good, too. The rest goes by the latest moment at which its
 /// compile may begin.
-std::pair<bool, runtime::Clock::time_point> urgency(const runtime::CompileRequest& request,
+std::pair<bool, runtime::Clock::time_point> urgency(std::chrono::microseconds takes,
                                                     runtime::Clock::time_point needed,
                                                     runtime::Clock::time_point now) {
-    const std::chrono::microseconds takes = compile_time(request.source);
     if (needed <= now + takes) return {false, needed};
     return {true, needed - takes};
 }
@@ -208,8 +207,13 @@ CompilePool::JobPtr CompilePool::enqueue(User user, const cache::ImageKey& key,
         hurry(*found->second, needed);
         return found->second;
     }
-    auto job = std::make_shared<Job>(
-        Job{.request = std::move(request), .key = key, .user = user, .needed = needed, .result = {}});
+    const std::chrono::microseconds takes = compile_time(request.source);
+    auto job = std::make_shared<Job>(Job{.request = std::move(request),
+                                         .key = key,
+                                         .user = user,
+                                         .takes = takes,
+                                         .needed = needed,
+                                         .result = {}});
     if (std::optional<cache::Image> image = cache_.image(key)) {
         jobs_.emplace(name, job);
         job->result = {.detail = {}, .image = std::move(*image), .from_cache = true};
@@ -308,7 +312,7 @@ void CompilePool::serve(runtime::CompilerProcess& compiler) {
 std::vector<CompilePool::JobPtr>::iterator CompilePool::most_urgent() {
     const runtime::Clock::time_point now = runtime::Clock::now();
     return std::ranges::min_element(
-        queue_, {}, [&](const JobPtr& waiting) { return urgency(waiting->request, waiting->needed, now); });
+        queue_, {}, [&](const JobPtr& waiting) { return urgency(waiting->takes, waiting->needed, now); });
 }
 
 CompilePool::JobPtr CompilePool::next_job() {

@@ -56,6 +56,7 @@ class CompilePool final {
         cache::ImageKey key;
         User user = 0;
         State state = State::queued;
+        std::chrono::microseconds takes{};           ///< about: compile_time()
         runtime::Clock::time_point needed;           ///< about; who needs it first says when
         bool in_cache = false;                       ///< its image can be had again
         bool is_spare = false;                       ///< its image has been had, or nobody needs it any more

@@ -140,6 +140,10 @@ Wanted wanted_first(const Problem& problem, const DeviceTraits& traits, const Ca
 }
 
 /// Those that were known before this run.
+Portions portions_of(const std::vector<Precedent>& stored, const RunContext& run) {
+    return portions(run.options.effort, stored, run.measurer.device().gpu);
+}
+
 std::vector<Precedent> stored_ones(std::vector<Precedent> precedents) {
     std::erase_if(precedents, [](const Precedent& precedent) { return precedent.race->of_this_run; });
     return precedents;
@@ -177,8 +181,7 @@ std::size_t expected_candidates(Effort effort) {
 
 void prepare_list(const Problem& problem, std::size_t place, const RunContext& run) {
     const std::vector<Precedent> stored = stored_ones(run.knowledge.precedents(problem));
-    run.predictions.prefetch(
-        problem, portions(run.options.effort, stored, run.measurer.device().gpu).predictions, place);
+    run.predictions.prefetch(problem, portions_of(stored, run).predictions, place);
 }
 
 bool was_raced(const Problem& problem, const RunContext& run) {
@@ -199,7 +202,7 @@ CandidateList list_candidates(const Problem& problem, const RunContext& run) {
     CandidateList list{.order = {},
                        .fallback = fallback(problem, traits),
                        .incumbent = incumbent_of(stored, problem, traits)};
-    const Portions from = portions(run.options.effort, stored, run.measurer.device().gpu);
+    const Portions from = portions_of(stored, run);
     const std::vector<Candidate> predicted = run.predictions.get(problem, from.predictions);
     const auto wanted_from = [&](const std::vector<Precedent>& races) {
         Wanted wanted = wanted_first(problem, traits, list, from);
@@ -235,7 +238,7 @@ std::vector<Candidate> known_candidates(const Problem& problem, const RunContext
     const CandidateList list{.order = {},
                              .fallback = fallback(problem, traits),
                              .incumbent = incumbent_of(stored, problem, traits)};
-    const Portions from = portions(run.options.effort, stored, run.measurer.device().gpu);
+    const Portions from = portions_of(stored, run);
     Wanted wanted = wanted_first(problem, traits, list, from);
     add_measured(stored, stored, from, wanted);
     std::vector<Candidate> known = wanted.list();
