@@ -66,38 +66,72 @@ void add_record(const Problem& problem, const cache::LoadedWinner& winner, Knowl
     }
 }
 
-/// The fields of `kin` that differ, with their values; of another family, its name.
+/// "bf16"; empty: the family's tensors have no type of their own.
+std::string_view dtype_of(const Problem& problem) {
+    const int index = field_index(*problem.family, "dtype");
+    if (index < 0) return {};
+    const auto dtype = static_cast<std::size_t>(index);
+    return problem.family->fields[dtype].choices[static_cast<std::size_t>(problem[dtype])];
+}
+
+/// The fields of `kin` that differ, with their values; of another family, its name and another type.
 std::string difference(const Problem& problem, const Problem& kin) {
-    if (problem.family != kin.family) return std::string(kin.family->name);
-    std::vector<std::string> fields;
+    std::vector<std::string> words;
+    if (problem.family != kin.family) {
+        words.emplace_back(kin.family->name);
+        if (dtype_of(problem) != dtype_of(kin)) words.push_back(fmt::format("dtype={}", dtype_of(kin)));
+        return fmt::format("{}", fmt::join(words, " "));
+    }
     for (std::size_t i = 0; i < problem.family->fields.size(); ++i) {
         const Field& field = problem.family->fields[i];
         if (is_static(field) && problem[i] != kin[i])
-            fields.push_back(fmt::format("{}={}", field.name, value_text(field, kin[i])));
+            words.push_back(fmt::format("{}={}", field.name, value_text(field, kin[i])));
     }
-    return fmt::format("{}", fmt::join(fields, " "));
+    return fmt::format("{}", fmt::join(words, " "));
 }
 
-/// The problem, its kin, the kin's kin, and so on.
-std::vector<Problem> with_kin(const Problem& problem) {
-    std::vector<Problem> line{problem};
-    while (line.back().family->kin != nullptr) {
-        const std::optional<Problem> kin = line.back().family->kin(line.back());
+/// The same problem in the other type of 16 bits: a kernel moves as many bytes there, with as many
+/// instructions, so the winners are the same but for noise. nullopt: it is in another type.
+std::optional<Problem> in_other_half(const Problem& problem) {
+    const std::string_view word = dtype_of(problem);
+    if (word != "bf16" && word != "fp16") return std::nullopt;
+    const auto dtype = static_cast<std::size_t>(field_index(*problem.family, "dtype"));
+    const std::span<const std::string_view> choices = problem.family->fields[dtype].choices;
+    const auto other = std::ranges::find(choices, word == "bf16" ? "fp16" : "bf16");
+    if (other == choices.end()) return std::nullopt;
+    return with(problem, dtype, other - choices.begin());
+}
+
+/// A problem whose winners serve another one.
+struct Kin {
+    Problem problem;
+    std::size_t steps = 0;  ///< from the problem that asks along its line of kin; the other half takes none
+};
+
+/// The problem, its kin, the kin's kin, and so on; then all of these in the other half.
+std::vector<Kin> with_kin(const Problem& problem) {
+    std::vector<Kin> line{{problem}};
+    while (line.back().problem.family->kin != nullptr) {
+        const std::optional<Problem> kin = line.back().problem.family->kin(line.back().problem);
         if (!kin) break;
-        line.push_back(*kin);
+        line.push_back({*kin, line.size()});
+    }
+    for (std::size_t steps = 0, count = line.size(); steps < count; ++steps) {
+        if (const auto other = in_other_half(line[steps].problem)) line.push_back({*other, steps});
     }
     return line;
 }
 
-/// A winner of the line's last problem serves the first as their families say.
-KnownWinner from_kin(std::span<const Problem> line, KnownWinner winner) {
-    const Problem& problem = line.front();
-    winner.of_kin = difference(problem, line.back());
-    winner.degree = static_cast<int>(line.size()) - 1;
+/// A winner of the line's problem of this degree serves the first as their families say.
+KnownWinner from_kin(std::span<const Kin> line, std::size_t degree, KnownWinner winner) {
+    const Problem& problem = line.front().problem;
+    winner.of_kin = difference(problem, line[degree].problem);
+    winner.degree = static_cast<int>(degree);
     winner.problem = with(problem, sizes_of(winner.problem));
-    for (std::size_t i = line.size() - 1; i-- > 0;) {
-        if (line[i].family->from_kin != nullptr)
-            winner.candidate = line[i].family->from_kin(line[i], winner.candidate);
+    for (std::size_t i = line[degree].steps; i-- > 0;) {
+        const Problem& asks = line[i].problem;
+        if (asks.family->from_kin != nullptr)
+            winner.candidate = asks.family->from_kin(asks, winner.candidate);
     }
     return winner;
 }
@@ -179,10 +213,10 @@ WinnerTable::WinnerTable(std::vector<cache::LoadedWinner> winners) : winners_(st
 
 Knowledge WinnerTable::find(const Problem& problem) const {
     Knowledge knowledge = find_own(problem);
-    const std::vector<Problem> line = with_kin(problem);
+    const std::vector<Kin> line = with_kin(problem);
     for (std::size_t degree = 1; degree < line.size(); ++degree) {
-        for (KnownWinner& winner : find_own(line[degree]).winners) {
-            KnownWinner ours = from_kin(std::span(line).first(degree + 1), std::move(winner));
+        for (KnownWinner& winner : find_own(line[degree].problem).winners) {
+            KnownWinner ours = from_kin(line, degree, std::move(winner));
             // A kin of another family may have variants that this one has not.
             if (std::ranges::find(problem.family->variants, ours.candidate.variant) !=
                 problem.family->variants.end())

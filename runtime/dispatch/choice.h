@@ -20,7 +20,9 @@ struct KnownWinner {
     Candidate candidate;
     Trust trust = Trust::none;
     std::string of_kin;  ///< "norm=no residual=no", where the kin differs; empty: its own
-    int degree = 0;      ///< 1: of the kin, 2: of the kin's kin, and so on; 0: its own
+    /// 0: its own; 1: of the kin, 2: of the kin's kin, and so on; after the last of these the same of the
+    /// problem in the other type of 16 bits, bf16 or fp16.
+    int degree = 0;
     const cache::LoadedWinner* record = nullptr;  ///< lives as long as the WinnerTable
 };
 
@@ -38,7 +40,8 @@ class WinnerTable {
     WinnerTable(const WinnerTable&) = delete;
     WinnerTable& operator=(const WinnerTable&) = delete;
 
-    /// Everything stored for the problem's family and static fields, and for those of its kin and the kin's.
+    /// Everything stored for the problem's family and static fields, for those of its kin and the kin's, and
+    /// for the same in the other type of 16 bits.
     [[nodiscard]] Knowledge find(const Problem& problem) const;
     [[nodiscard]] std::size_t size() const { return winners_.size(); }
 
@@ -60,8 +63,9 @@ struct Choice {
 [[nodiscard]] double log2_distance(const Problem& a, const Problem& b);
 
 /// Exact bucket, then the nearest measured bucket in log space (in each dynamic field at most a factor of
-/// four away, or between two measured ones), then the nearest of the kin's and of the kin's kin's, then the
-/// same among results of foreign GPUs, then the fallback.
+/// four away, or between two measured ones), then the nearest of the kin's and of the kin's kin's, then those
+/// of the problem in the other type of 16 bits, then the same among results of foreign GPUs, then the
+/// fallback.
 /// Candidates that break a constraint here are not taken. nullopt: the family has no candidate for this
 /// problem on this device at all. `problem` carries the bucket's upper edges in its dynamic fields.
 [[nodiscard]] std::optional<Choice> choose(const Problem& problem, std::span<const KnownWinner> winners,

@@ -217,6 +217,45 @@ TEST_CASE("of winners of kin the nearer kin's come first, whatever their sizes, 
     CHECK(near.measured_at == "batch=1 kv_len=1024 style=half norm=no rotary_dim=128");
 }
 
+TEST_CASE("what nobody tuned in one type of 16 bits takes the other's winner, after its own kin's") {
+    const auto in_dtype = [](const std::string& dtype, const std::string& norm) {
+        return parse_problem("linear dtype=" + dtype + " norm=" + norm + " in=4096 out=4096 tokens=1")
+            .value();
+    };
+    const auto gemv = [](int rows, int fold_norm) {
+        return fmt::format(
+            "gemv tokens=1 rows={} k_warps=8 row_warps=1 unroll=2 load_hint=1 blocks_per_sm=0 programmatic=1 "
+            "fold_norm={}",
+            rows, fold_norm);
+    };
+    const auto chosen_for = [](const Problem& problem, std::vector<cache::LoadedWinner> winners) {
+        const WinnerTable table(std::move(winners));
+        const auto choice = choose(problem, table.find(problem).winners, h100());
+        REQUIRE(choice);
+        return Choice{choice->candidate, choice->origin, choice->trust, choice->measured_at, nullptr};
+    };
+    const cache::LoadedWinner bf16 = product_winner(in_dtype("bf16", "yes"), gemv(1, 1));
+    const cache::LoadedWinner plain_bf16 = product_winner(in_dtype("bf16", "no"), gemv(2, 0));
+    const Problem half = in_dtype("fp16", "yes");
+
+    const Choice same = chosen_for(half, {bf16, plain_bf16});
+    CHECK(same.origin == Origin::neighbour);
+    CHECK(to_string(same.candidate) == gemv(1, 1));
+    CHECK(same.measured_at == "tokens=1 dtype=bf16");
+    const Choice kin = chosen_for(half, {plain_bf16});
+    CHECK(to_string(kin.candidate) ==
+          gemv(2, 1));  // as the plain product's winner serves it: its norm folded
+    CHECK(kin.measured_at == "tokens=1 dtype=bf16 norm=no");
+    const Choice own_kin = chosen_for(half, {bf16, product_winner(in_dtype("fp16", "no"), gemv(4, 0))});
+    CHECK(to_string(own_kin.candidate) == gemv(4, 1));
+    const cache::LoadedWinner other_gpu = product_winner(half, gemv(4, 1), cache::Trust::foreign);
+    CHECK(to_string(chosen_for(half, {bf16, other_gpu}).candidate) == gemv(1, 1));
+
+    CHECK(chosen_for(in_dtype("fp32", "yes"), {bf16}).origin == Origin::fallback);
+    CHECK(chosen_for(in_dtype("bf16", "yes"), {product_winner(half, gemv(2, 1))}).measured_at ==
+          "tokens=1 dtype=fp16");
+}
+
 TEST_CASE("records that may not be dispatched are passed over, each with its reason") {
     cache::LoadedWinner stale = winner(16, 1, cache::Trust::stale);
     cache::LoadedWinner foreign_and_old = winner(16, 1, cache::Trust::foreign);
