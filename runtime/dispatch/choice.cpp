@@ -102,36 +102,28 @@ std::optional<Problem> in_other_half(const Problem& problem) {
     return with(problem, dtype, other - choices.begin());
 }
 
-/// A problem whose winners serve another one.
-struct Kin {
-    Problem problem;
-    std::size_t steps = 0;  ///< from the problem that asks along its line of kin; the other half takes none
-};
-
-/// The problem, its kin, the kin's kin, and so on; then all of these in the other half.
-std::vector<Kin> with_kin(const Problem& problem) {
-    std::vector<Kin> line{{problem}};
-    while (line.back().problem.family->kin != nullptr) {
-        const std::optional<Problem> kin = line.back().problem.family->kin(line.back().problem);
+/// The problem, its kin, the kin's kin, and so on.
+std::vector<Problem> with_kin(const Problem& problem) {
+    std::vector<Problem> line{problem};
+    while (line.back().family->kin != nullptr) {
+        const std::optional<Problem> kin = line.back().family->kin(line.back());
         if (!kin) break;
-        line.push_back({*kin, line.size()});
-    }
-    for (std::size_t steps = 0, count = line.size(); steps < count; ++steps) {
-        if (const auto other = in_other_half(line[steps].problem)) line.push_back({*other, steps});
+        line.push_back(*kin);
     }
     return line;
 }
 
-/// A winner of the line's problem of this degree serves the first as their families say.
-KnownWinner from_kin(std::span<const Kin> line, std::size_t degree, KnownWinner winner) {
-    const Problem& problem = line.front().problem;
-    winner.of_kin = difference(problem, line[degree].problem);
-    winner.degree = static_cast<int>(degree);
+/// A winner of `won`, which is the line's last problem or the same in the other half, serves the line's first
+/// as their families say.
+KnownWinner from_kin(std::span<const Problem> line, const Problem& won, KnownWinner winner) {
+    const Problem& problem = line.front();
+    winner.of_kin = difference(problem, won);
+    winner.degree = static_cast<int>(line.size()) - 1;
+    winner.other_half = won != line.back();
     winner.problem = with(problem, sizes_of(winner.problem));
-    for (std::size_t i = line[degree].steps; i-- > 0;) {
-        const Problem& asks = line[i].problem;
-        if (asks.family->from_kin != nullptr)
-            winner.candidate = asks.family->from_kin(asks, winner.candidate);
+    for (std::size_t i = line.size() - 1; i-- > 0;) {
+        if (line[i].family->from_kin != nullptr)
+            winner.candidate = line[i].family->from_kin(line[i], winner.candidate);
     }
     return winner;
 }
@@ -150,12 +142,13 @@ std::strong_ordering by_sizes(const Problem& a, const Problem& b) {
     return std::strong_ordering::equal;
 }
 
-/// Nearest first; of two equally near the larger, whose grid fills the device like this one's; then a fixed
-/// order.
+/// Nearest first; of two equally near that of the problem's own type, then the larger, whose grid fills the
+/// device like this one's; then a fixed order.
 bool nearer(const KnownWinner& a, const KnownWinner& b, const Problem& problem) {
     const double distance_a = log2_distance(a.problem, problem);
     const double distance_b = log2_distance(b.problem, problem);
     if (distance_a != distance_b) return distance_a < distance_b;
+    if (a.other_half != b.other_half) return b.other_half;
     if (const auto order = by_sizes(a.problem, b.problem); order != 0) return order > 0;
     return to_string(a.candidate) < to_string(b.candidate);
 }
@@ -213,14 +206,17 @@ WinnerTable::WinnerTable(std::vector<cache::LoadedWinner> winners) : winners_(st
 
 Knowledge WinnerTable::find(const Problem& problem) const {
     Knowledge knowledge = find_own(problem);
-    const std::vector<Kin> line = with_kin(problem);
-    for (std::size_t degree = 1; degree < line.size(); ++degree) {
-        for (KnownWinner& winner : find_own(line[degree].problem).winners) {
-            KnownWinner ours = from_kin(line, degree, std::move(winner));
-            // A kin of another family may have variants that this one has not.
-            if (std::ranges::find(problem.family->variants, ours.candidate.variant) !=
-                problem.family->variants.end())
-                knowledge.winners.push_back(std::move(ours));
+    const std::vector<Problem> line = with_kin(problem);
+    for (std::size_t steps = 0; steps < line.size(); ++steps) {
+        for (const std::optional<Problem>& won : {std::optional(line[steps]), in_other_half(line[steps])}) {
+            if (!won || *won == problem) continue;
+            for (KnownWinner& winner : find_own(*won).winners) {
+                KnownWinner ours = from_kin(std::span(line).first(steps + 1), *won, std::move(winner));
+                // A kin of another family may have variants that this one has not.
+                if (std::ranges::find(problem.family->variants, ours.candidate.variant) !=
+                    problem.family->variants.end())
+                    knowledge.winners.push_back(std::move(ours));
+            }
         }
     }
     return knowledge;
@@ -249,7 +245,7 @@ std::optional<Choice> choose(const Problem& problem, std::span<const KnownWinner
         for (int degree = 0; degree <= most; ++degree) {
             const KnownWinner* winner = nearest_allowed(problem, winners, traits, foreign, degree);
             if (winner == nullptr) continue;
-            const bool exact = degree == 0 && log2_distance(winner->problem, problem) == 0;
+            const bool exact = winner->of_kin.empty() && log2_distance(winner->problem, problem) == 0;
             return take(*winner, foreign ? Origin::foreign : exact ? Origin::exact : Origin::neighbour);
         }
     }

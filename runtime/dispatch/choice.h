@@ -19,10 +19,9 @@ struct KnownWinner {
     Problem problem;  ///< that it won; of the kin's, in the words of the problem that asks
     Candidate candidate;
     Trust trust = Trust::none;
-    std::string of_kin;  ///< "norm=no residual=no", where the kin differs; empty: its own
-    /// 0: its own; 1: of the kin, 2: of the kin's kin, and so on; after the last of these the same of the
-    /// problem in the other type of 16 bits, bf16 or fp16.
-    int degree = 0;
+    std::string of_kin;       ///< "norm=no residual=no", where the kin differs; empty: its own
+    int degree = 0;           ///< 1: of the kin, 2: of the kin's kin, and so on; 0: its own
+    bool other_half = false;  ///< of the same in the other type of 16 bits, bf16 or fp16
     const cache::LoadedWinner* record = nullptr;  ///< lives as long as the WinnerTable
 };
 
@@ -63,11 +62,10 @@ struct Choice {
 [[nodiscard]] double log2_distance(const Problem& a, const Problem& b);
 
 /// Exact bucket, then the nearest measured bucket in log space (in each dynamic field at most a factor of
-/// four away, or between two measured ones), then the nearest of the kin's and of the kin's kin's, then those
-/// of the problem in the other type of 16 bits, then the same among results of foreign GPUs, then the
-/// fallback.
-/// Candidates that break a constraint here are not taken. nullopt: the family has no candidate for this
-/// problem on this device at all. `problem` carries the bucket's upper edges in its dynamic fields.
+/// four away, or between two measured ones) of the problem or the same in the other type of 16 bits, then the
+/// nearest of the kin's and of the kin's kin's, then the same among results of foreign GPUs, then the
+/// fallback. Candidates that break a constraint here are not taken. nullopt: the family has no candidate for
+/// this problem on this device at all. `problem` carries the bucket's upper edges in its dynamic fields.
 [[nodiscard]] std::optional<Choice> choose(const Problem& problem, std::span<const KnownWinner> winners,
                                            const DeviceTraits& traits);
 

@@ -217,7 +217,8 @@ TEST_CASE("of winners of kin the nearer kin's come first, whatever their sizes, 
     CHECK(near.measured_at == "batch=1 kv_len=1024 style=half norm=no rotary_dim=128");
 }
 
-TEST_CASE("what nobody tuned in one type of 16 bits takes the other's winner, after its own kin's") {
+TEST_CASE(
+    "what nobody tuned in one type of 16 bits takes the other's winner, its own where both are as near") {
     const auto in_dtype = [](const std::string& dtype, const std::string& norm) {
         return parse_problem("linear dtype=" + dtype + " norm=" + norm + " in=4096 out=4096 tokens=1")
             .value();
@@ -246,8 +247,13 @@ TEST_CASE("what nobody tuned in one type of 16 bits takes the other's winner, af
     CHECK(to_string(kin.candidate) ==
           gemv(2, 1));  // as the plain product's winner serves it: its norm folded
     CHECK(kin.measured_at == "tokens=1 dtype=bf16 norm=no");
-    const Choice own_kin = chosen_for(half, {bf16, product_winner(in_dtype("fp16", "no"), gemv(4, 0))});
-    CHECK(to_string(own_kin.candidate) == gemv(4, 1));
+    const cache::LoadedWinner own_kin = product_winner(in_dtype("fp16", "no"), gemv(4, 0));
+    CHECK(to_string(chosen_for(half, {bf16, own_kin}).candidate) == gemv(1, 1));
+    CHECK(to_string(chosen_for(half, {plain_bf16, own_kin}).candidate) == gemv(4, 1));
+    CHECK(chosen_for(half, {bf16, product_winner(half, gemv(4, 1))}).origin == Origin::exact);
+    cache::LoadedWinner own_neighbour = product_winner(half, gemv(4, 1));
+    own_neighbour.trial.key.dynamic_fields = "tokens=2";
+    CHECK(to_string(chosen_for(half, {bf16, own_neighbour}).candidate) == gemv(1, 1));
     const cache::LoadedWinner other_gpu = product_winner(half, gemv(4, 1), cache::Trust::foreign);
     CHECK(to_string(chosen_for(half, {bf16, other_gpu}).candidate) == gemv(1, 1));
 
