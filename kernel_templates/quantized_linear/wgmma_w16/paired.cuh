@@ -1,5 +1,6 @@
 // Products of variant wgmma_w16 (product.cuh) without a pause, as SteadyPass, but two stages at a time: what
 // follows from the place in the ring is made once for both, and so are scales of groups that reach over both.
+// The codes of both come with the first.
 #pragma once
 
 #include "quantized_linear/wgmma_w16/units.cuh"
@@ -54,9 +55,6 @@ class PairedPass {
     /// The step of a unit behind which the next warpgroup may issue: until its products are there, the last
     /// one of this unit keeps the tensor cores busy.
     static constexpr int passes_turn_behind = steps - 2;
-    /// Whether both stages have the same scales.
-    static constexpr bool alike = format == Format::w8a16 || group == 0 || group % (2 * block_columns) == 0;
-
     /// Fragments of the tile's first unit, and the second one's codes.
     __device__ void begin() {
         stage_ = ring_.stage;
@@ -65,7 +63,7 @@ class PairedPass {
         widen<steps>(codes_[0], 0, fragments_[0]);
         if constexpr (gemm::row_blocks == 1)
             barrier_wait(gemm::full_barrier(shared_, stage_ + 1), ring_.parity);
-        read<1>(stage_ + 1 / gemm::row_blocks);
+        read<1>(stage_);
     }
 
     /// Where the next two stages stand. Behind the tile's last ones the second of those stands in: it is full
@@ -82,16 +80,16 @@ class PairedPass {
         next_parity_ = left_ > 0 ? ring_.parity : parity_;
     }
 
-    /// The codes of unit `unit`, of that stage.
+    /// The codes of unit `unit` of the two stages that `stage` is one of.
     template <int unit>
     __device__ void read(int stage) {
-        units_.load_words(codes_[unit % 2], stage, unit % gemm::row_blocks);
+        units_.load_words(codes_[unit % 2], stage & ~1, unit / gemm::row_blocks, unit % gemm::row_blocks);
     }
     /// What belongs to them. It is read as late as that: made of it between products, factors would hold
     /// these up.
     template <int unit>
     __device__ void read_rows(int stage) {
-        if constexpr (!alike || unit < gemm::row_blocks) {
+        if constexpr (!share_scales || unit < gemm::row_blocks) {
             units_.load_rows(codes_[unit % 2], stage, unit % gemm::row_blocks);
         } else if constexpr (gemm::row_blocks == 1) {
             codes_[1].share_rows(codes_[0]);
@@ -108,8 +106,8 @@ class PairedPass {
         constexpr int ahead = (unit + 2) % units;
         constexpr bool of_next = unit + 2 >= units;
         constexpr bool opens = ahead % gemm::row_blocks == 0;
-        const int from = (of_next ? next_ : stage_) + ahead / gemm::row_blocks;
-        const uint32 barrier = gemm::full_barrier(shared_, from);
+        const int from = of_next ? next_ : stage_;
+        const uint32 barrier = gemm::full_barrier(shared_, from + ahead / gemm::row_blocks);
         const uint32 parity = of_next ? next_parity_ : parity_;
         const uint32 is_full = opens ? barrier_test(barrier, parity) : 1;
         if constexpr (in_turns) named_barrier_sync<256>(turn_);

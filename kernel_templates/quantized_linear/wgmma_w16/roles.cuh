@@ -39,8 +39,7 @@ __device__ inline void run(const gemm::Maps& maps, const linear::Results& result
     if (warp < 4) {
         if constexpr (registers.move()) release_registers<registers.producer>();
         if (warp == 0) {
-            const WeightsOfOthers none;
-            if (elect()) gemm::Producer<WeightsOfOthers>(shared, maps, none, results.tokens).run(schedule);
+            if (elect()) XShare(shared, maps, results.tokens).run(schedule);
         } else if (warp <= weight_warps) {
             if (elect()) WeightShare(shared, weights, warp - 1).run(schedule);
         }

@@ -16,9 +16,18 @@ inline constexpr int tile_blocks = gemm::tile_m / block_rows;
 inline constexpr int weight_blocks = tile_blocks / products;
 inline constexpr int all_blocks = static_cast<int>(whole_blocks(out));
 
+inline constexpr Form form = form_of(static_cast<int>(Tuned::stages_together));
+/// Stages whose codes of a block stand one behind the other, as they do in memory: one copy brings them, with
+/// the first.
+inline constexpr int code_stages = form.stage_steps();
+/// Whether these have the same scales: they, too, come with the first alone.
+inline constexpr bool share_scales = code_stages > 1 &&
+                                     (held.groups() == 0 || held.group % (code_stages * block_columns) == 0);
+
+/// Those of the first of code_stages stages.
 __device__ inline uint32 codes_at(uint32 shared, int stage, int block) {
     return shared + gemm::geometry.left_at() + stage * gemm::geometry.left_bytes() +
-           block * held.code_bytes();
+           block * code_stages * held.code_bytes();
 }
 __device__ inline uint32 extra_at(uint32 shared, int stage, int block) {
     return shared + gemm::geometry.extra_at() + stage * gemm::geometry.extra_bytes() +
@@ -48,15 +57,15 @@ class PackedWeights {
         }
     }
 
-    /// Of one of the tile's blocks of rows.
+    /// Of one of the tile's blocks of rows, from that stage on: code_stages of them.
     __device__ void load_codes(uint32 shared, const gemm::Work& tile, int k, int stage, int block) const {
         const Weight& weight = weight_of_block(tensors_, block);
         const int64 row = row_of_blocks(tile, block);
         load_bytes<gemm::weight_hint>(codes_at(shared, stage, block),
                                       weight.codes + (row * gemm::k_tiles + k) * held.code_bytes(),
-                                      held.code_bytes(), gemm::full_barrier(shared, stage));
+                                      code_stages * held.code_bytes(), gemm::full_barrier(shared, stage));
     }
-    /// What belongs to them: scales and zero points of groups.
+    /// What belongs to the codes of one stage: scales and zero points of groups.
     __device__ void load_rest(uint32 shared, const gemm::Work& tile, int k, int stage, int block) const {
         if constexpr (held.groups() > 0) {
             const Weight& weight = weight_of_block(tensors_, block);
