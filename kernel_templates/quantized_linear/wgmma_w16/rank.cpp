@@ -21,11 +21,12 @@ double soft_maximum(std::initializer_list<double> parts) {
 }
 
 /// Copies that a warp issues for a stage, at most (producers.cuh): of its blocks of rows the codes, scales
-/// and zero points.
+/// and zero points, those of stages that are taken together once.
 double copies(const QuantizedProblem& p, const Geometry& g) {
     const int blocks = g.tile_m / block_rows;
     const int rest = g.extra_bytes() == 0 ? 0 : p.zeros ? 2 : 1;
-    return blocks == 1 && rest > 0 ? rest : std::ceil(blocks / 3.0) * (1 + rest);
+    const double all = blocks == 1 && rest > 0 ? rest : std::ceil(blocks / 3.0) * (1 + rest);
+    return all / g.operands.stage_steps;
 }
 
 /// Cycles of one stage of `together` blocks of a multiprocessor, which work on `joined` of them without a
@@ -33,20 +34,20 @@ double copies(const QuantizedProblem& p, const Geometry& g) {
 /// every instruction reads all rows of x, every thread its codes); of the schedulers, which issue the
 /// widening; of a warpgroup that waits between its stages; of the warps that issue the copies; and those
 /// until a stage that is free again is full, as far as the ring is not deep enough to hide them. Fitted to
-/// measurements of 60 problems on an H200 (docs/performance.md), as are the constants of predict: products
+/// measurements of 100 problems on an H200 (docs/performance.md), as are the constants of predict: products
 /// take longer than at the clock that the others see, since they are what power limits.
 double stage_cycles(const QuantizedProblem& p, const Geometry& g, double together, double joined) {
     const double blocks = static_cast<double>(g.tile_m) / block_rows;
     const double product = 2.0 * g.tile_n;
     const double port = (g.stage_bytes() + g.left_bytes() + blocks * 4 * 32.0 * g.tile_n) / 128;
     const bool short_way = p.dtype == Dtype::bf16;  // device/bf16_line.cuh
-    const double widen = p.bits() == 8 ? (short_way ? 206 : 229) : (short_way ? 234 : 268);
-    const double pause = joined > 0 ? 72 / joined : 0;
-    const double alone = g.row_blocks() * (product + 34) * (g.ping_pong && joined > 0 ? 2 : 1) + pause;
-    const double issue = copies(p, g) * 43 + 240;
+    const double widen = p.bits() == 8 ? (short_way ? 273 : 303) : (short_way ? 239 : 274);
+    const double pause = joined > 0 ? 88 / joined : 0;
+    const double alone = g.row_blocks() * (product + 29) * (g.ping_pong && joined > 0 ? 2 : 1) + pause;
+    const double issue = copies(p, g) * 50 + 328;
     const double refill =
-        (841 + together * g.stage_bytes() / 45) / std::max(1.0, g.stages() - (joined > 0 ? joined : 2) - 1);
-    return soft_maximum({1.57 * together * blocks * product, 1.15 * together * port,
+        (609 + together * g.stage_bytes() / 30.5) / std::max(1.0, g.stages() - (joined > 0 ? joined : 2) - 1);
+    return soft_maximum({1.57 * together * blocks * product, 0.81 * together * port,
                          together * blocks * widen, alone, issue, refill});
 }
 
@@ -55,19 +56,19 @@ double stage_cycles(const QuantizedProblem& p, const Geometry& g, double togethe
 /// stages at a time gain in narrow tiles, turns nothing.
 double gain_without_pause(const QuantizedProblem& p, const Geometry& g, const w16::Form& form) {
     if (form.pauses()) return 1.0;
-    const double pairs = form.pairs && g.tile_n <= 160 ? 0.97 : 1.0;
+    const double pairs = form.pairs && g.tile_n <= 160 ? 0.96 : 0.99;
     const double turns = form.turns ? 1.003 : 1.0;
-    if (g.tile_n > 160 && g.sharers() == 1) return 0.975 * pairs * turns;
+    if (g.tile_n > 160 && g.sharers() == 1) return 0.985 * pairs * turns;
     if (g.tile_n > 192) return 1.01 * pairs * turns;
     if (p.tokens > 512) return 1.0;
-    return (g.row_blocks() == 2 ? 0.99 : 0.96) * pairs * turns;
+    return (g.row_blocks() == 2 ? 0.99 : 0.95) * pairs * turns;
 }
 
 /// Microseconds between the last product of a tile and the first of the block's next one.
 double epilogue_us(const QuantizedProblem& p, const Geometry& g) {
     const double size = static_cast<double>(g.result_rows() * g.result_columns()) / (128.0 * 256.0);
     const double work = 1.0 + (p.activation != Activation::none ? 1.0 : 0.0) + (p.residual ? 2.0 : 0.0);
-    return (g.ping_pong ? 0.23 : 3.13) * size * work;
+    return (g.ping_pong ? 0.16 : 3.29) * size * work;
 }
 
 }  // namespace
@@ -90,21 +91,21 @@ double predict(const QuantizedProblem& p, const WgmmaW16Config& c, const DeviceT
     const w16::Form form = form_of(c.stages_together);
     const double cycles = stage_cycles(p, g, together, form.together) * gain_without_pause(p, g, form);
     const double compute_us = rounds * part_steps * cycles / cycles_per_us;
-    const double bytes_per_us = 0.884e-6 * traits.memory_bytes_per_s;
+    const double bytes_per_us = 0.93e-6 * traits.memory_bytes_per_s;
     const double memory_us = (p.weight_bytes() + p.x_bytes() + p.out_bytes()) / bytes_per_us;
     // What a multiprocessor can draw at once: a stage comes a microsecond after it was asked for.
     const double in_flight =
         traits.sm_count * busy * together * g.stages() * (g.left_bytes() + g.extra_bytes());
-    const double draw_us = p.weight_bytes() * 1.26 / in_flight;
+    const double draw_us = p.weight_bytes() * 1.22 / in_flight;
     const double body_us = soft_maximum({compute_us, memory_us, draw_us});
 
-    double rest_us = 1.57 + std::ceil(rounds) * epilogue_us(p, g) + linear::normalize_us(p.dense(), traits);
+    double rest_us = 1.94 + std::ceil(rounds) * epilogue_us(p, g) + linear::normalize_us(p.dense(), traits);
     if (c.cluster_k > 1)
-        rest_us += 0.68 * static_cast<double>(c.cluster_k) + g.partial_bytes() / 20.6 / cycles_per_us;
-    if (parts > 1) rest_us += 2.05 + parts * g.partial_bytes() / 16.9 / cycles_per_us;
+        rest_us += 0.82 * static_cast<double>(c.cluster_k) + g.partial_bytes() / 34.0 / cycles_per_us;
+    if (parts > 1) rest_us += 3.31 + parts * g.partial_bytes() / 17.2 / cycles_per_us;
     // Early weights help as long as they are most of what is read; hints, where no weight is read twice.
-    const double early = c.programmatic != 1 ? 0.0 : p.tokens <= 64 ? -0.55 : -0.24;
-    const double hint = c.l2_hint != 0 && jobs <= resident ? -0.012 * body_us : 0.0;
+    const double early = c.programmatic != 1 ? 0.0 : p.tokens <= 64 ? -0.3 : -0.25;
+    const double hint = c.l2_hint != 0 && jobs <= resident ? -0.009 * body_us : 0.0;
     const double groups = c.raster > 8 ? 0.005 * body_us : 0.0;
     const double turns = c.staged == 3 && p.tokens <= 2048 ? -0.01 * body_us : 0.0;  // a stage more
     return body_us + rest_us + early + hint + groups + turns + (c.staged != 0 && p.tokens <= 64 ? 0.05 : 0.0);
