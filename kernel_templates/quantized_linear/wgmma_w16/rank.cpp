@@ -21,12 +21,13 @@ double soft_maximum(std::initializer_list<double> parts) {
 }
 
 /// Copies that a warp issues for a stage, at most (producers.cuh): of its blocks of rows the codes, scales
-/// and zero points.
+/// and zero points, those of stages that are taken together once.
 double copies(const QuantizedProblem& p, const Geometry& g) {
     const int blocks = g.tile_m / block_rows;
     const int rest = g.extra_bytes() == 0 ? 0 : p.zeros ? 2 : 1;
     if (p.gated) return 1.0 + blocks * (1 + rest);  // one thread's, with that of x
-    return blocks == 1 && rest > 0 ? rest : std::ceil(blocks / 3.0) * (1 + rest);
+    const double all = blocks == 1 && rest > 0 ? rest : std::ceil(blocks / 3.0) * (1 + rest);
+    return all / static_cast<double>(g.operands.stage_steps);
 }
 
 /// Cycles of one stage of `together` blocks of a multiprocessor, which work on `joined` of them without a

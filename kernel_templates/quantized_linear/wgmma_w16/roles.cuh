@@ -42,8 +42,7 @@ __device__ inline void run(const gemm::Maps& maps, const linear::Results& result
             if (warp == 0 && elect())
                 gemm::Producer<PackedWeights>(shared, maps, weights, results.tokens).run(schedule);
         } else if (warp == 0) {
-            const WeightsOfOthers none;
-            if (elect()) gemm::Producer<WeightsOfOthers>(shared, maps, none, results.tokens).run(schedule);
+            if (elect()) XShare(shared, maps, results.tokens).run(schedule);
         } else if (warp <= weight_warps) {
             if (elect()) WeightShare(shared, weights, warp - 1).run(schedule);
         }
