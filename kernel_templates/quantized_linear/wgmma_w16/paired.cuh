@@ -7,7 +7,7 @@
 namespace hone::quantized_linear::w16 {
 
 /// A warpgroup's way through the stages of a tile, as PausedPass. The ring has an even number of stages, and
-/// every tile takes an even number of them.
+/// every tile, and every part of one, takes an even number of them.
 template <int columns>
 class PairedPass {
   public:
@@ -49,8 +49,7 @@ class PairedPass {
     /// Units of two stages; their sets of fragments and codes take turns.
     static constexpr int units = 2 * gemm::row_blocks;
     static_assert(gemm::row_blocks <= 2);
-    static_assert(!form.pairs || (gemm::k_tiles % (2 * gemm::cluster_k) == 0 && !gemm::tail_split),
-                  "stages come in pairs");
+    static_assert(!form.pairs || gemm::tiling.k_unit == 2, "stages come in pairs");
     /// The step of a unit behind which the next warpgroup may issue: until its products are there, the last
     /// one of this unit keeps the tensor cores busy.
     static constexpr int passes_turn_behind = steps - 2;
