@@ -25,7 +25,8 @@ double soft_maximum(std::initializer_list<double> parts) {
 double copies(const QuantizedProblem& p, const Geometry& g) {
     const int blocks = g.tile_m / block_rows;
     const int rest = g.extra_bytes() == 0 ? 0 : p.zeros ? 2 : 1;
-    if (p.gated) return 1.0 + blocks * (1 + rest);  // one thread's, with that of x
+    if (p.gated && (blocks > 2 || g.operands.stage_steps == 1 || (rest == 0 && !g.ping_pong)))
+        return 1.0 + blocks * (1 + rest);  // one thread's, with that of x
     const double all = blocks == 1 && rest > 0 ? rest : std::ceil(blocks / 3.0) * (1 + rest);
     return all / static_cast<double>(g.operands.stage_steps);
 }

@@ -1,8 +1,8 @@
 // The roles of variant wgmma_w16's warpgroups (kernel.cu): those of linear's product
 // (linear/wgmma/product.cuh, which says how they work together), but for two things.
 //
-// A stage takes many copies here, so all warps of the producers' warpgroup issue them, but for a gate's
-// (producers.cuh), by threads that are elected (device/elect.cuh).
+// A stage takes many copies here, so all warps of the producers' warpgroup issue them, but for most gates'
+// (weights.cuh), by threads that are elected (device/elect.cuh).
 //
 // And registers are moved from the producer to the consumers whatever their number, and however many blocks
 // share a multiprocessor: widening needs them.

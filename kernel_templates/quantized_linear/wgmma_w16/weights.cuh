@@ -17,8 +17,11 @@ inline constexpr int weight_blocks = tile_blocks / products;
 inline constexpr int all_blocks = static_cast<int>(whole_blocks(out));
 
 inline constexpr Form form = form_of(static_cast<int>(Tuned::stages_together));
-/// Whether warps share the copies. With a gate one thread issues all: tuned calls took 4 to 7 % longer.
-inline constexpr bool share_copies = products == 1;
+/// Whether warps share the copies. With a gate one thread issues most: calls take as long or less. But they
+/// are 2 to 4 % faster shared where stages are taken two at a time in tiles of one block of each weight, and
+/// groups bring more copies or ping-pong keeps the tensor cores busy.
+inline constexpr bool share_copies =
+    products == 1 || (form.pairs && tile_blocks == 2 && (held.groups() > 0 || gemm::ping_pong));
 /// Stages whose codes of a block stand one behind the other, as they do in memory: one copy brings them, with
 /// the first.
 inline constexpr int code_stages = share_copies ? form.stage_steps() : 1;
