@@ -90,15 +90,25 @@ class WeightShare {
                 weights_.load_codes(shared_, tile, k, stage, 0);
             else
                 load_rest(tile, k, stage, 0);
+        } else if constexpr (products == 2) {
+            // One block of each. Which weight a block is of has to be known here, else it would be looked up
+            // in local memory.
+            if (share_ == 0)
+                load_block(tile, k, stage, 0);
+            else
+                load_block(tile, k, stage, 1);
         } else {
 #pragma unroll
             for (int first = 0; first < tile_blocks; first += weight_warps) {
                 const int block = first + share_;
                 if (tile_blocks % weight_warps != 0 && block >= tile_blocks) continue;
-                weights_.load_codes(shared_, tile, k, stage, block);
-                load_rest(tile, k, stage, block);
+                load_block(tile, k, stage, block);
             }
         }
+    }
+    __device__ void load_block(const gemm::Work& tile, int k, int stage, int block) const {
+        weights_.load_codes(shared_, tile, k, stage, block);
+        load_rest(tile, k, stage, block);
     }
     __device__ void load_rest(const gemm::Work& tile, int k, int stage, int block) const {
 #pragma unroll

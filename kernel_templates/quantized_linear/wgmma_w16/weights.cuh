@@ -77,34 +77,27 @@ class PackedWeights {
   private:
     /// Where a block's copies come from, and the barrier that counts them.
     struct Place {
-        const uint8* codes;
-        const Scale* scales;
-        const uint8* zeros;
+        const Weight& weight;
         int64 row;
         uint32 barrier;
     };
-    /// Pointers of the one weight or the other, not one to the weight, which would have to stand in memory.
     __device__ Place place_of(uint32 shared, const gemm::Work& tile, int stage, int block) const {
-        const bool second = products == 2 && block >= weight_blocks;
-        return {.codes = second ? tensors_.second.codes : tensors_.first.codes,
-                .scales = second ? tensors_.second.scales : tensors_.first.scales,
-                .zeros = second ? tensors_.second.zeros : tensors_.first.zeros,
-                .row = row_of_blocks(tile, block),
-                .barrier = gemm::full_barrier(shared, stage)};
+        return {weight_of_block(tensors_, block), row_of_blocks(tile, block),
+                gemm::full_barrier(shared, stage)};
     }
     __device__ static void load_codes(uint32 shared, const Place& at, int k, int stage, int block) {
         load_bytes<gemm::weight_hint>(codes_at(shared, stage, block),
-                                      at.codes + (at.row * gemm::k_tiles + k) * held.code_bytes(),
+                                      at.weight.codes + (at.row * gemm::k_tiles + k) * held.code_bytes(),
                                       code_stages * held.code_bytes(), at.barrier);
     }
     __device__ static void load_rest(uint32 shared, const Place& at, int k, int stage, int block) {
         if constexpr (held.groups() > 0) {
             const int64 first = (at.row * groups + held.first_group(k)) * block_rows;
             const uint32 to = extra_at(shared, stage, block);
-            load_bytes<gemm::weight_hint>(to, at.scales + first, held.scale_bytes(), at.barrier);
+            load_bytes<gemm::weight_hint>(to, at.weight.scales + first, held.scale_bytes(), at.barrier);
             if constexpr (has_zeros)
-                load_bytes<gemm::weight_hint>(to + held.scale_bytes(), at.zeros + first, held.zero_bytes(),
-                                              at.barrier);
+                load_bytes<gemm::weight_hint>(to + held.scale_bytes(), at.weight.zeros + first,
+                                              held.zero_bytes(), at.barrier);
         }
     }
 
