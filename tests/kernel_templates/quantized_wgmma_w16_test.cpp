@@ -13,6 +13,7 @@
 #include "kernel_templates/device/bf16_line.cuh"
 #include "kernel_templates/device/int_bits.cuh"
 #include "kernel_templates/kit/tunables.h"
+#include "kernel_templates/linear/wgmma/schedule.cuh"
 #include "kernel_templates/quantized_linear/variants.h"
 #include "kernel_templates/quantized_linear/wgmma_w16/plan.h"
 #include "kernel_templates/space.h"
@@ -144,7 +145,7 @@ TEST_CASE(
 }
 
 TEST_CASE("wgmma_w16: stages that are taken two at a time are whole pairs of every sum") {
-    const quantized_linear::WgmmaW16Config config{
+    quantized_linear::WgmmaW16Config config{
         {.tile_m = 128, .tile_n = 128, .consumers = 2, .swapped = 1, .staged = 1}, 7};
     const auto refused = [&](const char* fields) {
         const Problem problem =
@@ -153,6 +154,26 @@ TEST_CASE("wgmma_w16: stages that are taken two at a time are whole pairs of eve
     };
     CHECK_FALSE(refused("in=1024 out=1024 tokens=512"));
     CHECK(refused("in=1088 out=1024 tokens=512"));  // 17 steps
+
+    config.tail_split = 1;
+    CHECK_FALSE(refused("in=1152 out=16912 tokens=144"));
+    CHECK(refused("in=1088 out=16912 tokens=144"));
+    // 9 pairs in two and in four parts
+    const linear::gemm::Geometry g = quantized_linear::geometry(
+        quantized_linear::QuantizedProblem(
+            *parse_problem("quantized_linear dtype=bf16 format=w4a16 in=1152 out=16912 tokens=144")),
+        config);
+    linear::gemm::Tiling tiling{.out = 16912,
+                                .k_tiles = 18,
+                                .k_unit = g.operands.k_unit,
+                                .result_rows = static_cast<int>(g.result_rows()),
+                                .result_columns = static_cast<int>(g.result_columns()),
+                                .swapped = true,
+                                .tail_split = true};
+    for (int block = 0; block < 132; ++block) {
+        const linear::gemm::Schedule schedule(tiling, 144, 132, block, 0);
+        for (int i = 0; i < schedule.count(); ++i) CHECK(schedule.work(i).k_count % 2 == 0);
+    }
 }
 
 TEST_CASE("wgmma_w16: consumers claim no more registers than the producers release") {

@@ -5,6 +5,9 @@
 
 #include <string>
 
+#include "kernel_templates/kit/tunables.h"
+#include "kernel_templates/quantized_linear/variants.h"
+#include "kernel_templates/quantized_linear/wgmma_w16/plan.h"
 #include "tests/runtime/quantized_linear_case.h"
 
 using namespace hone;
@@ -456,6 +459,29 @@ TEST_CASE("packed weights are right where stages are taken two at a time, by war
         }
         check_with(format + std::string(" gated=yes activation=silu in=128 out=144") + tokens_text(200),
                    in_pairs, 2);
+    }
+}
+
+TEST_CASE("packed weights are right where stages are taken two at a time and the last tiles are split") {
+    const Variant* variant = &quantized_linear::wgmma_w16;
+    const DeviceTraits& traits = Bench::get().traits;
+    if (!runs_on(*variant, traits)) return;
+    for (const char* text :
+         {"dtype=bf16 format=w4a16 group=128 in=1024 out=16912 tokens=144",
+          "dtype=bf16 format=w4a16 group=32 zeros=yes bias=yes in=640 out=16912 tokens=144",
+          "dtype=fp16 format=w8a16 residual=yes in=1152 out=16912 tokens=144"}) {
+        const QuantizedCase quantized(text);
+        std::vector<Config> configs = enumerate(quantized.problem(), *variant, traits);
+        std::erase_if(configs, [](const Config& config) {
+            const auto c = values_of<quantized_linear::WgmmaW16Config>(config);
+            return c.tail_split == 0 || !quantized_linear::form_of(c.stages_together).pairs;
+        });
+        CHECK(!configs.empty());
+        std::vector<Candidate> chosen;
+        for (std::size_t i = 0; i < configs.size(); i += 1 + configs.size() / 6)
+            chosen.push_back({variant, configs[i]});
+        Bench::get().compile(quantized.problem(), chosen);
+        for (const Candidate& candidate : chosen) check_candidate(quantized, candidate, 3);
     }
 }
 

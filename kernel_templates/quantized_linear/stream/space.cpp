@@ -14,9 +14,9 @@ namespace {
 constexpr auto tunables = tunables_of({
     tunable<&StreamConfig::tokens>("of a block, all of them", {1, 2, 4}),
     tunable<&StreamConfig::rows>("of the weight that a warp multiplies together", {16, 32}),
-    tunable<&StreamConfig::k_warps>("warps that share a row", {2, 4, 8, 16}),
+    tunable<&StreamConfig::k_warps>("warps that share a row", {2, 4, 8, 12, 14, 16}),
     tunable<&StreamConfig::row_warps>("groups of them in a block", {1, 2, 4}),
-    tunable<&StreamConfig::unroll>("panels of 64 columns that a warp keeps in flight", {1, 2, 4}),
+    tunable<&StreamConfig::unroll>("panels of 64 columns that a warp keeps in flight", {1, 2, 3, 4}),
     tunable<&StreamConfig::blocks_per_sm>("that a multiprocessor has room for", {1, 2, 3, 4, 6, 8}),
     programmatic_launch<&StreamConfig::programmatic>(),
 });

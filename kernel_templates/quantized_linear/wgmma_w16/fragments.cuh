@@ -57,15 +57,16 @@ class Codes {
     /// Those `block` blocks of rows behind `places`. `row_zeros`: of codes with a scale a row, which the ring
     /// does not hold.
     __device__ Codes(const ThreadPlaces& places, int stage, int block, uint32 row_zeros) {
-        load_words(places, stage, block);
+        load_words(places, stage, 0, block);
         load_rows(places, stage, block, row_zeros);
     }
 
-    /// The codes alone.
-    __device__ void load_words(const ThreadPlaces& places, int stage, int block) {
-        const uint32 from = places.codes + stage * gemm::geometry.left_bytes() + block * held.code_bytes();
+    /// The codes alone, of the i-th of code_stages stages.
+    __device__ void load_words(const ThreadPlaces& places, int stage, int i, int block) {
+        const uint32 from = places.codes + stage * gemm::geometry.left_bytes() +
+                            (block * code_stages + i) * held.code_bytes();
 #pragma unroll
-        for (int i = 0; i < quads; ++i) load_shared(from + i * 2048, words_[i]);
+        for (int quad = 0; quad < quads; ++quad) load_shared(from + quad * 2048, words_[quad]);
     }
     /// What belongs to them.
     __device__ void load_rows(const ThreadPlaces& places, int stage, int block, uint32 row_zeros) {

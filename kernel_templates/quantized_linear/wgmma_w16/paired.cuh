@@ -7,7 +7,7 @@
 namespace hone::quantized_linear::w16 {
 
 /// A warpgroup's way through the stages of a tile, as PausedPass. The ring has an even number of stages, and
-/// every tile takes an even number of them.
+/// every tile, and every part of one, takes an even number of them.
 template <int columns>
 class PairedPass {
   public:
@@ -49,13 +49,10 @@ class PairedPass {
     /// Units of two stages; their sets of fragments and codes take turns.
     static constexpr int units = 2 * gemm::row_blocks;
     static_assert(gemm::row_blocks <= 2);
-    static_assert(!form.pairs || (gemm::k_tiles % (2 * gemm::cluster_k) == 0 && !gemm::tail_split),
-                  "stages come in pairs");
+    static_assert(!form.pairs || gemm::tiling.k_unit == 2, "stages come in pairs");
     /// The step of a unit behind which the next warpgroup may issue: until its products are there, the last
     /// one of this unit keeps the tensor cores busy.
     static constexpr int passes_turn_behind = steps - 2;
-    /// Whether both stages have the same scales.
-    static constexpr bool alike = format == Format::w8a16 || group == 0 || group % (2 * block_columns) == 0;
 
     /// Fragments of the tile's first unit, and the second one's codes.
     __device__ void begin() {
@@ -65,7 +62,7 @@ class PairedPass {
         widen<steps>(codes_[0], 0, fragments_[0]);
         if constexpr (gemm::row_blocks == 1)
             barrier_wait(gemm::full_barrier(shared_, stage_ + 1), ring_.parity);
-        read<1>(stage_ + 1 / gemm::row_blocks);
+        read<1>(stage_);
     }
 
     /// Where the next two stages stand. Behind the tile's last ones the second of those stands in: it is full
@@ -82,16 +79,19 @@ class PairedPass {
         next_parity_ = left_ > 0 ? ring_.parity : parity_;
     }
 
-    /// The codes of unit `unit`, of that stage.
+    /// The codes of unit `unit` of two stages, of which `stage` is the first, or the second where that stands
+    /// in for it.
     template <int unit>
     __device__ void read(int stage) {
-        units_.load_words(codes_[unit % 2], stage, unit % gemm::row_blocks);
+        constexpr int i = unit / gemm::row_blocks;
+        const int first = code_stages == 2 ? stage & ~1 : stage + i;
+        units_.load_words(codes_[unit % 2], first, code_stages == 2 ? i : 0, unit % gemm::row_blocks);
     }
     /// What belongs to them. It is read as late as that: made of it between products, factors would hold
     /// these up.
     template <int unit>
     __device__ void read_rows(int stage) {
-        if constexpr (!alike || unit < gemm::row_blocks) {
+        if constexpr (!alike_scales || unit < gemm::row_blocks) {
             units_.load_rows(codes_[unit % 2], stage, unit % gemm::row_blocks);
         } else if constexpr (gemm::row_blocks == 1) {
             codes_[1].share_rows(codes_[0]);
@@ -108,8 +108,8 @@ class PairedPass {
         constexpr int ahead = (unit + 2) % units;
         constexpr bool of_next = unit + 2 >= units;
         constexpr bool opens = ahead % gemm::row_blocks == 0;
-        const int from = (of_next ? next_ : stage_) + ahead / gemm::row_blocks;
-        const uint32 barrier = gemm::full_barrier(shared_, from);
+        const int from = of_next ? next_ : stage_;
+        const uint32 barrier = gemm::full_barrier(shared_, from + ahead / gemm::row_blocks);
         const uint32 parity = of_next ? next_parity_ : parity_;
         const uint32 is_full = opens ? barrier_test(barrier, parity) : 1;
         if constexpr (in_turns) named_barrier_sync<256>(turn_);

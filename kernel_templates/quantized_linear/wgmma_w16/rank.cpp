@@ -21,12 +21,14 @@ double soft_maximum(std::initializer_list<double> parts) {
 }
 
 /// Copies that a warp issues for a stage, at most (producers.cuh): of its blocks of rows the codes, scales
-/// and zero points.
+/// and zero points, those of stages that are taken together once.
 double copies(const QuantizedProblem& p, const Geometry& g) {
     const int blocks = g.tile_m / block_rows;
     const int rest = g.extra_bytes() == 0 ? 0 : p.zeros ? 2 : 1;
-    if (p.gated) return 1.0 + blocks * (1 + rest);  // one thread's, with that of x
-    return blocks == 1 && rest > 0 ? rest : std::ceil(blocks / 3.0) * (1 + rest);
+    if (p.gated && (blocks > 2 || g.operands.stage_steps == 1 || (rest == 0 && !g.ping_pong)))
+        return 1.0 + blocks * (1 + rest);  // one thread's, with that of x
+    const double all = blocks == 1 && rest > 0 ? rest : std::ceil(blocks / 3.0) * (1 + rest);
+    return all / static_cast<double>(g.operands.stage_steps);
 }
 
 /// Cycles of one stage of `together` blocks of a multiprocessor, which work on `joined` of them without a
@@ -53,10 +55,10 @@ double stage_cycles(const QuantizedProblem& p, const Geometry& g, double togethe
 
 /// What products without a pause leave of such cycles, fitted as they. Two warpgroups with 256 columns each
 /// keep the tensor cores busy with pauses, too, and of many tokens the clock says how long they take. Two
-/// stages at a time gain 5 % in narrow tiles and half as much in wide ones, turns nothing.
+/// stages at a time gain 3 % in narrow tiles beside the copies that they share, turns nothing.
 double gain_without_pause(const QuantizedProblem& p, const Geometry& g, const w16::Form& form) {
     if (form.pauses()) return 1.0;
-    const double pairs = !form.pairs ? 1.0 : g.tile_n <= 160 ? 0.95 : 0.975;
+    const double pairs = form.pairs && g.tile_n <= 160 ? 0.97 : 1.0;
     const double turns = form.turns ? 1.003 : 1.0;
     if (g.tile_n > 160 && g.sharers() == 1) return 1.005 * pairs * turns;
     if (g.tile_n > 192) return 1.024 * pairs * turns;

@@ -1,8 +1,8 @@
 // The roles of variant wgmma_w16's warpgroups (kernel.cu): those of linear's product
 // (linear/wgmma/product.cuh, which says how they work together), but for two things.
 //
-// A stage takes many copies here, so all warps of the producers' warpgroup issue them, but for a gate's
-// (producers.cuh), by threads that are elected (device/elect.cuh).
+// A stage takes many copies here, so all warps of the producers' warpgroup issue them, but for most gates'
+// (weights.cuh), by threads that are elected (device/elect.cuh).
 //
 // And registers are moved from the producer to the consumers whatever their number, and however many blocks
 // share a multiprocessor: widening needs them.
@@ -42,8 +42,7 @@ __device__ inline void run(const gemm::Maps& maps, const linear::Results& result
             if (warp == 0 && elect())
                 gemm::Producer<PackedWeights>(shared, maps, weights, results.tokens).run(schedule);
         } else if (warp == 0) {
-            const WeightsOfOthers none;
-            if (elect()) gemm::Producer<WeightsOfOthers>(shared, maps, none, results.tokens).run(schedule);
+            if (elect()) XShare(shared, maps, results.tokens).run(schedule);
         } else if (warp <= weight_warps) {
             if (elect()) WeightShare(shared, weights, warp - 1).run(schedule);
         }

@@ -41,7 +41,7 @@ constexpr auto tunables = tunables_of(
 /// A consumer's sums, fragments, codes and addresses, or parts that are added to the sums, against what its
 /// thread has. Without a pause there are two sets of fragments and of codes.
 bool fits_registers(const QuantizedProblem& p, const Geometry& g, const WgmmaW16Config& c) {
-    const int used = g.sums() + 64 + (p.gated ? 16 : 0) + (p.zeros ? 8 : 0) + (c.tail_split != 0 ? 16 : 0) +
+    const int used = g.sums() + 64 + (p.gated ? 16 : 0) + (p.zeros ? 8 : 0) + (c.tail_split != 0 ? 8 : 0) +
                      (form_of(c.stages_together).pauses() ? 0 : 16);
     // An instruction's sums must fit what the launch gives, too.
     const w16::Registers registers = w16::registers_of(g);
@@ -72,11 +72,10 @@ constexpr auto own_constraints = std::to_array<Constraint>({
         [](const QuantizedProblem& p, const WgmmaW16Config& c) {
             return has_stages(geometry(p, c), c.stages_together);
         }),
-    rule("two stages at a time are parts of whole sums, or of their halves and quarters, that have an even "
-         "number of steps",
+    rule("two stages at a time are parts of sums that have an even number of steps, as have the parts of a "
+         "cluster",
          [](const QuantizedProblem& p, const WgmmaW16Config& c) {
-             return !form_of(c.stages_together).pairs ||
-                    (c.tail_split == 0 && steps(p.dense()) % (2 * c.cluster_k) == 0);
+             return !form_of(c.stages_together).pairs || steps(p.dense()) % (2 * c.cluster_k) == 0;
          }),
     rule("turns are between warpgroups that share a tile",
          [](const WgmmaW16Config& c) {

@@ -50,7 +50,7 @@ struct Stage {
                 .left_pitch = code_bytes() / block_rows,
                 .right_pitch = block_columns * 2,
                 .left_extra = extra_bytes() / block_rows,
-                .k_unit = form.pauses() ? form.together : 1,
+                .k_unit = form.pauses() ? form.together : form.stage_steps(),
                 .stage_steps = form.stage_steps()};
     }
 };

@@ -8,7 +8,6 @@
 
 namespace hone::quantized_linear::w16 {
 
-inline constexpr Form form = form_of(static_cast<int>(Tuned::stages_together));
 /// Stages whose products have no pause between them; 0: none have.
 inline constexpr int together = form.together;
 /// Whether warpgroups that share a tile issue their units in turns.
@@ -93,9 +92,9 @@ class Units {
         return Codes(places_, stage, block, factors_.zeros(b));
     }
 
-    /// The codes of block b alone, and what belongs to them.
-    __device__ void load_words(Codes& to, int stage, int b) const {
-        to.load_words(places_, stage, (gemm::block_row(0, b) - gemm::block_row(0, 0)) / block_rows);
+    /// The codes of block b alone, those of the i-th of code_stages stages; and what belongs to some.
+    __device__ void load_words(Codes& to, int stage, int i, int b) const {
+        to.load_words(places_, stage, i, (gemm::block_row(0, b) - gemm::block_row(0, 0)) / block_rows);
     }
     __device__ void load_rows(Codes& to, int stage, int b) const {
         to.load_rows(places_, stage, (gemm::block_row(0, b) - gemm::block_row(0, 0)) / block_rows,

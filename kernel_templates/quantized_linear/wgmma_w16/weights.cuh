@@ -16,9 +16,24 @@ inline constexpr int tile_blocks = gemm::tile_m / block_rows;
 inline constexpr int weight_blocks = tile_blocks / products;
 inline constexpr int all_blocks = static_cast<int>(whole_blocks(out));
 
+inline constexpr Form form = form_of(static_cast<int>(Tuned::stages_together));
+/// Whether warps share the copies. With a gate one thread issues most: calls take as long or less. But they
+/// are 2 to 4 % faster shared where stages are taken two at a time in tiles of one block of each weight, and
+/// groups bring more copies or ping-pong keeps the tensor cores busy.
+inline constexpr bool share_copies =
+    products == 1 || (form.pairs && tile_blocks == 2 && (held.groups() > 0 || gemm::ping_pong));
+/// Stages whose codes of a block stand one behind the other, as they do in memory: one copy brings them, with
+/// the first.
+inline constexpr int code_stages = share_copies ? form.stage_steps() : 1;
+/// Whether two stages that are multiplied together have the same scales.
+inline constexpr bool alike_scales = held.groups() == 0 || held.group % (2 * block_columns) == 0;
+/// Whether these, too, come with the first stage alone.
+inline constexpr bool share_scales = code_stages == 2 && alike_scales;
+
+/// Those of the first of code_stages stages.
 __device__ inline uint32 codes_at(uint32 shared, int stage, int block) {
     return shared + gemm::geometry.left_at() + stage * gemm::geometry.left_bytes() +
-           block * held.code_bytes();
+           block * code_stages * held.code_bytes();
 }
 __device__ inline uint32 extra_at(uint32 shared, int stage, int block) {
     return shared + gemm::geometry.extra_at() + stage * gemm::geometry.extra_bytes() +
@@ -49,11 +64,11 @@ class PackedWeights {
         }
     }
 
-    /// Of one of the tile's blocks of rows.
+    /// Of one of the tile's blocks of rows, from that stage on: code_stages of them.
     __device__ void load_codes(uint32 shared, const gemm::Work& tile, int k, int stage, int block) const {
         load_codes(shared, place_of(shared, tile, stage, block), k, stage, block);
     }
-    /// What belongs to them: scales and zero points of groups.
+    /// What belongs to the codes of one stage: scales and zero points of groups.
     __device__ void load_rest(uint32 shared, const gemm::Work& tile, int k, int stage, int block) const {
         if constexpr (held.groups() > 0)
             load_rest(shared, place_of(shared, tile, stage, block), k, stage, block);
@@ -73,7 +88,7 @@ class PackedWeights {
     __device__ static void load_codes(uint32 shared, const Place& at, int k, int stage, int block) {
         load_bytes<gemm::weight_hint>(codes_at(shared, stage, block),
                                       at.weight.codes + (at.row * gemm::k_tiles + k) * held.code_bytes(),
-                                      held.code_bytes(), at.barrier);
+                                      code_stages * held.code_bytes(), at.barrier);
     }
     __device__ static void load_rest(uint32 shared, const Place& at, int k, int stage, int block) {
         if constexpr (held.groups() > 0) {
