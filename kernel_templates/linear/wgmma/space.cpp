@@ -8,11 +8,7 @@
 namespace hone::linear {
 namespace {
 
-constexpr auto tunables = tunables_of(
-    gemm::tunables,
-    {of_launch_alone(tunable<&WgmmaConfig::neighbours>("blocks that stand side by side, on neighbouring "
-                                                       "multiprocessors, and take neighbouring tiles",
-                                                       {1, 2}))});
+constexpr auto tunables = tunables_of(gemm::tunables, {gemm::neighbours_tunable<&WgmmaConfig::neighbours>()});
 
 constexpr auto elements = std::to_array<Constraint>({
     rule("tensor cores multiply fp16 and bf16",
@@ -20,13 +16,8 @@ constexpr auto elements = std::to_array<Constraint>({
     rule("rows must start at multiples of 16 bytes: in and out are multiples of 8",
          [](const LinearProblem& p) { return p.in % 8 == 0 && p.out % 8 == 0; }),
 });
-constexpr auto order = std::to_array<Constraint>({
-    rule("weights as the left operand of more than 512 tokens are read once: row by row, between neighbours",
-         [](const LinearProblem& p, const WgmmaConfig& c) {
-             return c.swapped == 0 || p.tokens <= 512 || c.neighbours > 1;
-         }),
-});
-constexpr auto constraints = joined(joined(elements, gemm::rules<LinearProblem, WgmmaConfig>), order);
+constexpr auto constraints = joined(joined(elements, gemm::rules<LinearProblem, WgmmaConfig>),
+                                    gemm::order<LinearProblem, WgmmaConfig>);
 
 /// What neighbours ask level 2 for at the same time is fetched once: less where the tensor cores are busy. A
 /// stage more, for which panels take turns, hides some of what is left.
@@ -50,7 +41,7 @@ std::vector<WgmmaConfig> tiles_of_many_tokens(std::int64_t tokens) {
         }
     };
     WgmmaConfig c;
-    c.programmatic = 2;
+    c.programmatic = 3;
     c.staged = 1;
     add(c);
     for (const std::int64_t staged : {1, 3}) {
@@ -77,7 +68,7 @@ std::optional<WgmmaConfig> fallback(const Problem& problem, const DeviceTraits& 
         if (proven.cluster_k > 1 || proven.blocks_per_sm > 1 || p.tokens <= 128) continue;
         WgmmaConfig beside = c;
         beside.neighbours = 2;
-        beside.programmatic = 2;
+        beside.programmatic = 3;
         beside.raster = beside.swapped != 0 && beside.tile_n < p.tokens ? 1 : 8;
         configs.push_back(beside);
         for (const std::int64_t staged : {2, 3}) {
