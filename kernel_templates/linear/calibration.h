@@ -85,7 +85,6 @@ inline constexpr Coefficient calibration[] = {
     {"wgmma", "programmatic", 0, {{-11, -11, -11, -26, -13, -14, -6, -9}}},
     {"wgmma", "programmatic", 1, {{7, 7, 7, 32, 14, 3, -5, 1}}},
     {"wgmma", "programmatic", 2, {{-8, -8, -8, -33, -15, -1, 1, 2}}},
-    {"wgmma", "programmatic", 3, {{-8, -8, -8, -33, -15, -1, 1, 2}}},
     {"wgmma", "neighbours", 1, {{-15, -15, -15, -17, -21, -19, -18, -14}}},
     {"wgmma", "neighbours", 2, {{3, 3, 3, -10, 7, 7, 9, 7}}},
     {"mma", "", 0, {{-10, -10, -10, -2, -11, -13, -17, -19}}},

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 
 #include "kernel_templates/kit/rules.h"
 #include "kernel_templates/linear/wgmma/rank.h"
@@ -42,6 +43,14 @@ template <auto neighbours>
         tunable<neighbours>("blocks that stand side by side, on neighbouring "
                             "multiprocessors, and take neighbouring tiles",
                             {1, 2}));
+}
+
+/// What fallbacks make of a successor that starts late: predictions are of that, for no sweep has the other
+/// yet.
+template <class C>
+[[nodiscard]] std::optional<C> with_few_early_weights(std::optional<C> config) {
+    if (config && config->programmatic == 2) config->programmatic = 3;
+    return config;
 }
 
 /// A thread's registers: 232 where two consumers are given the producer's, 160 of three, else what the launch

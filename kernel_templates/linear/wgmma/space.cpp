@@ -41,7 +41,7 @@ std::vector<WgmmaConfig> tiles_of_many_tokens(std::int64_t tokens) {
         }
     };
     WgmmaConfig c;
-    c.programmatic = 3;
+    c.programmatic = 2;
     c.staged = 1;
     add(c);
     for (const std::int64_t staged : {1, 3}) {
@@ -68,7 +68,7 @@ std::optional<WgmmaConfig> fallback(const Problem& problem, const DeviceTraits& 
         if (proven.cluster_k > 1 || proven.blocks_per_sm > 1 || p.tokens <= 128) continue;
         WgmmaConfig beside = c;
         beside.neighbours = 2;
-        beside.programmatic = 3;
+        beside.programmatic = 2;
         beside.raster = beside.swapped != 0 && beside.tile_n < p.tokens ? 1 : 8;
         configs.push_back(beside);
         for (const std::int64_t staged : {2, 3}) {
@@ -76,7 +76,8 @@ std::optional<WgmmaConfig> fallback(const Problem& problem, const DeviceTraits& 
             configs.push_back(beside);
         }
     }
-    return best_of(problem, wgmma, std::span<const WgmmaConfig>(configs), traits);
+    return gemm::with_few_early_weights(
+        best_of(problem, wgmma, std::span<const WgmmaConfig>(configs), traits));
 }
 
 }  // namespace

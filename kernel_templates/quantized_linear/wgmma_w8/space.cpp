@@ -78,7 +78,7 @@ constexpr auto constraints =
 void add_widths(std::int64_t tokens, std::vector<WgmmaW8Config>& configs) {
     WgmmaW8Config c;
     c.consumers = 2;
-    c.programmatic = 3;
+    c.programmatic = 2;
     c.neighbours = 2;
     for (const std::int64_t rows : {128, 256}) {
         c.tile_m = rows;
@@ -112,7 +112,8 @@ std::optional<WgmmaW8Config> fallback(const Problem& problem, const DeviceTraits
             if (c.tile_n == 256) std::swap(c.tile_m, c.tile_n);
         }
     }
-    return best_of(problem, wgmma_w8, std::span<const WgmmaW8Config>(configs), traits);
+    return with_few_early_weights(
+        best_of(problem, wgmma_w8, std::span<const WgmmaW8Config>(configs), traits));
 }
 
 /// As linear's product with half the bytes and steps; additions between products are not quite hidden.
