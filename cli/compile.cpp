@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
+#include <tuple>
 
 #include "cache/checksum.h"
 #include "cli/command_list.h"
@@ -74,6 +75,36 @@ std::vector<Candidate> wanted(const Problem& problem, const Sources& from, int t
         add(ranked.candidate);
     }
     return list;
+}
+
+/// The problems, and those between their sizes at which a winner of this architecture was measured: prepared
+/// operators have buckets for them.
+std::vector<Problem> with_measured_between(std::vector<Problem> problems, const Sources& from) {
+    std::map<std::string, std::pair<Problem, std::int64_t>> shapes;  // by static fields: the largest size
+    for (const Problem& problem : problems) {
+        const int field = finer_field(*problem.family);
+        if (field < 0) continue;
+        const std::int64_t size = problem[static_cast<std::size_t>(field)];
+        auto& [shape, largest] = shapes[to_string(static_part(problem))];
+        if (size > largest) std::tie(shape, largest) = std::tuple(problem, size);
+    }
+    const std::size_t asked = problems.size();
+    for (const StoredTrial& stored : from.winners) {
+        const cache::TuningKey& key = stored.trial.key;
+        const auto won =
+            parse_problem(fmt::format("{} {} {}", key.family, key.static_fields, key.dynamic_fields));
+        if (!won || finer_field(*won->family) < 0) continue;
+        const std::int64_t size = (*won)[static_cast<std::size_t>(finer_field(*won->family))];
+        const auto shape = shapes.find(to_string(static_part(*won)));
+        if (shape == shapes.end() || !is_finer_edge(size) || size >= shape->second.second) continue;
+        if (key.gpu.compute_major != from.traits.compute_major ||
+            key.gpu.compute_minor != from.traits.compute_minor)
+            continue;
+        if (std::ranges::find(problems, *won) == problems.end()) problems.push_back(*won);
+    }
+    std::sort(problems.begin() + static_cast<std::ptrdiff_t>(asked), problems.end(),
+              [](const Problem& a, const Problem& b) { return to_string(a) < to_string(b); });
+    return problems;
 }
 
 /// For each problem what is to be compiled: its image serves all sizes of the static problem.
@@ -181,7 +212,7 @@ Outcome describe(const Tally& tally, std::int64_t compiled, Arch arch, const tun
 }
 
 Outcome compile(const Options& options, const Console& console) {
-    const tuner::Workload workload = options.target.workload();
+    tuner::Workload workload = options.target.workload();
     warn_of(workload, console);
     const Arch arch = arch_to_compile_for(options.arch);
     const CompilerInfo compiler = find_compiler();
@@ -202,6 +233,7 @@ Outcome compile(const Options& options, const Console& console) {
                        .winners = stored_winners({}, console),
                        .console = console,
                        .stop = stop};
+    if (options.kernels == 0) workload.problems = with_measured_between(std::move(workload.problems), from);
     Tally tally;
     const Lists candidates = wanted_lists(workload.problems, options, from, tally);
     for (std::size_t i = 0; i < candidates.size() && !stop; ++i)

@@ -87,6 +87,8 @@ def _field(field: Field) -> typing.List[str]:
         parts.append(f'.default_as = "{field.default_as}"')
     if field.quiet_default:
         parts.append(".quiet_default = true")
+    if field.finer:
+        parts.append(".finer = true")
     return cpp.braced("", parts, ",", 4)
 
 

@@ -56,6 +56,7 @@ class Field(Record):
     default_as: str = ""
     only: str = ""  # the one family of the folder that has it
     quiet_default: bool = False
+    finer: bool = False
 
     @property
     def type(self) -> str:
@@ -109,9 +110,11 @@ def extent(name: str, least: int, most: int, words: str, *, default: typing.Opti
     return Field(name, "extent", words, least, most, default, quiet_default=quiet_default)
 
 
-def dynamic(name: str, least: int, most: int, words: str, *, default: typing.Optional[int] = None) -> Field:
-    """A number known at call time, tuned at the edges of buckets."""
-    return Field(name, "dynamic", words, least, most, default)
+def dynamic(name: str, least: int, most: int, words: str, *, default: typing.Optional[int] = None,
+            finer: bool = False) -> Field:
+    """A number known at call time, tuned at the edges of buckets. `finer`: sizes between powers of two have buckets of
+    their own where a winner was measured."""
+    return Field(name, "dynamic", words, least, most, default, finer=finer)
 
 
 def free(name: str, least: int, most: int, words: str, *, default: typing.Optional[int] = None,

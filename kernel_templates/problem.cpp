@@ -1,5 +1,8 @@
 #include "kernel_templates/problem.h"
 
+#include <algorithm>
+#include <bit>
+
 #include "kernel_templates/catalog.h"
 #include "kernel_templates/text.h"
 
@@ -176,6 +179,18 @@ std::vector<std::int64_t> bucket_edges(std::int64_t max) {
     for (std::int64_t edge = 1; edge < max; edge *= 2) edges.push_back(edge);
     if (max >= 1) edges.push_back(max);
     return edges;
+}
+
+bool is_finer_edge(std::int64_t size) {
+    constexpr std::int64_t least = 128;
+    if (size <= least) return false;
+    const auto power = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(size)));
+    return size > power && size % (power / 4) == 0;
+}
+
+int finer_field(const Family& family) {
+    const auto found = std::ranges::find_if(family.fields, &Field::finer);
+    return found == family.fields.end() ? -1 : static_cast<int>(found - family.fields.begin());
 }
 
 }  // namespace hone

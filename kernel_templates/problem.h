@@ -37,6 +37,8 @@ struct Field {
     std::string_view default_as{};  ///< where left out, it is as this integer, which is declared before it
     /// Texts say it only where it is not its default: it came when problems without it had been stored.
     bool quiet_default = false;
+    /// Of a dynamic one: sizes between powers of two have buckets of their own where a winner was measured.
+    bool finer = false;
 };
 
 struct Problem {
@@ -104,5 +106,10 @@ using Sizes = std::array<std::int64_t, max_run_time_fields>;
 /// Upper edges at which a dynamic dimension up to `max` is tuned: 1, 2, 4, ... and max itself. A problem of
 /// value v belongs to the first edge >= v.
 [[nodiscard]] std::vector<std::int64_t> bucket_edges(std::int64_t max);
+/// Whether a winner of this size may have a bucket of its own beside them, in a field that has finer ones: 5,
+/// 6 or 7 fourths of a power of two from 128 on. Which tile is best changes there with every few rows.
+[[nodiscard]] bool is_finer_edge(std::int64_t size);
+/// Index of the dynamic field that has them, or -1: at most one has.
+[[nodiscard]] int finer_field(const Family& family);
 
 }  // namespace hone

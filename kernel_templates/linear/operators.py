@@ -15,7 +15,7 @@ linear = family(
         flag("residual", "adds residual[tokens, out] after the activation"),
         extent("in", 1, 262144, "columns of x and of the weight"),
         extent("out", 1, 1048576, "rows of the weight, columns of the result"),
-        dynamic("tokens", 1, 2**24, "rows of x and of the result"),
+        dynamic("tokens", 1, 2**24, "rows of x and of the result", finer=True),
     ],
     pointers=[
         read("x", "tokens, in", strided=True),

@@ -116,7 +116,8 @@ inline constexpr Field fields[] = {
     {.name = "tokens",
      .kind = Field::Kind::dynamic,
      .meaning = "rows of x and of the result",
-     .max = std::int64_t{1} << 24},
+     .max = std::int64_t{1} << 24,
+     .finer = true},
 };
 
 /// A problem's fields by their names.

@@ -3,16 +3,30 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "kernel_templates/family.h"
 
 namespace hone::runtime {
+namespace {
 
-BucketGrid::BucketGrid(const Problem& largest, const Sizes& least)
+/// Those of `more` that lie below the last edge.
+void add(std::span<const std::int64_t> more, std::vector<std::int64_t>& edges) {
+    const std::int64_t last = edges.back();
+    std::ranges::copy_if(more, std::back_inserter(edges), [&](std::int64_t edge) { return edge < last; });
+    std::ranges::sort(edges);
+    const auto repeated = std::ranges::unique(edges);
+    edges.erase(repeated.begin(), repeated.end());
+}
+
+}  // namespace
+
+BucketGrid::BucketGrid(const Problem& largest, const Sizes& least, std::span<const std::int64_t> finer)
     : largest_(largest), fields_(run_time_fields(*largest.family)), maxima_(sizes_of(largest)) {
     for (std::size_t i = 0; i < fields_.count; ++i) {
         if (largest.family->fields[fields_[i]].kind != Field::Kind::dynamic) continue;
         std::vector<std::int64_t> edges = bucket_edges(maxima_[i]);
+        if (largest.family->fields[fields_[i]].finer) add(finer, edges);
         std::erase_if(edges, [&](std::int64_t edge) { return edge < std::min(least[i], maxima_[i]); });
         cells_ *= edges.size();
         axes_[axis_count_++] = {i, BucketIndex(edges)};

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "kernel_templates/problem.h"
@@ -16,8 +17,10 @@ namespace hone::runtime {
 class BucketGrid {
   public:
     /// `largest` carries the maxima in its run-time fields. Cells all below `least` in some dynamic field are
-    /// left out; smaller sizes then belong to the first that is there.
-    explicit BucketGrid(const Problem& largest, const Sizes& least = {});
+    /// left out; smaller sizes then belong to the first that is there. `finer`: edges of the finer field
+    /// (kernel_templates/problem.h) beside the usual ones, measured_between() of what is known.
+    explicit BucketGrid(const Problem& largest, const Sizes& least = {},
+                        std::span<const std::int64_t> finer = {});
 
     /// Buckets of all dynamic fields, multiplied; of cells with neighbouring numbers the last field differs.
     [[nodiscard]] std::size_t cells() const noexcept { return cells_; }

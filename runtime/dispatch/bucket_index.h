@@ -1,6 +1,6 @@
-// From a dynamic dimension to its bucket: the first edge that is not smaller. Edges are the powers of two and
-// the maximum, so the number of bits leads to the bucket or the one before it; any ascending edges give right
-// answers.
+// From a dynamic dimension to its bucket: the first edge that is not smaller. Edges are the powers of two,
+// the maximum, and up to three sizes between two powers, so the number of bits leads to the bucket or a few
+// before it; any ascending edges give right answers.
 #pragma once
 
 #include <array>

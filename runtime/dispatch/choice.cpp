@@ -237,6 +237,20 @@ Knowledge WinnerTable::find_own(const Problem& problem) const {
     return knowledge;
 }
 
+std::vector<std::int64_t> measured_between(const Problem& problem, const Knowledge& knowledge) {
+    std::vector<std::int64_t> sizes;
+    const int field = finer_field(*problem.family);
+    if (field < 0) return sizes;
+    for (const KnownWinner& winner : knowledge.winners) {
+        const std::int64_t size = winner.problem[static_cast<std::size_t>(field)];
+        if (winner.trust != Trust::foreign && is_finer_edge(size)) sizes.push_back(size);
+    }
+    std::ranges::sort(sizes);
+    const auto repeated = std::ranges::unique(sizes);
+    sizes.erase(repeated.begin(), repeated.end());
+    return sizes;
+}
+
 std::optional<Choice> choose(const Problem& problem, std::span<const KnownWinner> winners,
                              const DeviceTraits& traits) {
     int most = 0;

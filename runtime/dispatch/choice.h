@@ -50,6 +50,10 @@ class WinnerTable {
     std::vector<cache::LoadedWinner> winners_;  ///< sorted by family and static fields
 };
 
+/// Sizes between two buckets of the problem's finer field at which a winner of its own or of its kin was
+/// measured on a GPU of this kind, ascending: each has a bucket of its own (BucketGrid).
+[[nodiscard]] std::vector<std::int64_t> measured_between(const Problem& problem, const Knowledge& knowledge);
+
 struct Choice {
     Candidate candidate;
     Origin origin = Origin::fallback;

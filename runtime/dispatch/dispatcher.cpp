@@ -80,8 +80,9 @@ std::vector<std::shared_ptr<const PreparedOperator>> Dispatcher::prepare_all(
 }
 
 Dispatcher::Draft Dispatcher::draft(const Request& request) const {
-    Draft draft{request.problem, BucketGrid(request.problem, request.least), {}};
     const Knowledge knowledge = winners_->find(request.problem);
+    const std::vector<std::int64_t> finer = measured_between(request.problem, knowledge);
+    Draft draft{request.problem, BucketGrid(request.problem, request.least, finer), {}};
     for (std::size_t i = 0; i < draft.grid.cells(); ++i) {
         const Problem last = draft.grid.last(i);
         std::optional<Choice> choice = held(last);

@@ -247,6 +247,37 @@ TEST_CASE("without a GPU and without NVRTC tuning ends with 3 and says where it 
     CHECK(sandbox.run({"doctor"}).code == 3);
 }
 
+TEST_CASE("a product's winner between two powers of two has a bucket and an image of its own") {
+    Sandbox sandbox;
+    sandbox.use_fake_gpus();
+    const std::string fields = "dtype=bf16 in=64 out=64";
+    const auto words = [&](const char* command, const char* tokens) {
+        return Sandbox::Words{command, "--op", "linear", "--fields", fields, "--tokens", tokens, "--json"};
+    };
+    const auto last_of = [&](const char* tokens) {
+        const Ended ended =
+            sandbox.run({"explain", "linear", "dtype=bf16", "in=64", "out=64", tokens, "--json"});
+        INFO(ended.err);
+        return ended.json()["data"]["bucket"]["tokens"][1].get<int>();
+    };
+    REQUIRE(sandbox.run(words("tune", "256,512")).code == 0);
+    CHECK(last_of("tokens=300") == 512);
+    REQUIRE(sandbox.run(words("tune", "300,384")).code == 0);
+    CHECK(last_of("tokens=256") == 256);
+    CHECK(last_of("tokens=300") == 384);
+    CHECK(last_of("tokens=385") == 512);
+
+    Sandbox::Words compile = words("compile", "256,512");
+    compile.insert(compile.end(), {"--arch", "sm_90a"});
+    const nlohmann::json compiled = sandbox.run(compile).json()["data"];
+    std::set<std::string> sizes;
+    for (const nlohmann::json& kernel : compiled["kernels"]) {
+        const std::string problem = kernel["problem"];
+        sizes.insert(problem.substr(problem.rfind(' ') + 1));
+    }
+    CHECK(sizes == std::set<std::string>{"tokens=256", "tokens=384", "tokens=512"});
+}
+
 TEST_CASE("a recorded sweep replays to the same winners without a GPU") {
     Sandbox sandbox;
     sandbox.use_fake_gpus();

@@ -172,7 +172,7 @@ TEST_CASE("wgmma: the ring and the staging fit, clusters have a tile each, other
                                            ceil_div(g.swapped ? p.tokens : p.out, g.result_columns());
                 const bool split = tunable(candidate, "tail_split") != 0;
                 const std::uint32_t grid = plan.launches[0].grid.x;
-                const bool leaves_place = tunable(candidate, "programmatic") == 2 && g.blocks_per_sm > 1;
+                const bool leaves_place = tunable(candidate, "programmatic") >= 2 && g.blocks_per_sm > 1;
                 const std::int64_t places =
                     std::int64_t{h100.sm_count} * (g.blocks_per_sm - (leaves_place ? 1 : 0));
                 CHECK(plan.launch_count == 1);

@@ -79,6 +79,18 @@ TEST_CASE("bucket edges rise from one to the maximum, and every value has an edg
     }));
 }
 
+TEST_CASE("finer edges are fourths of powers of two above 128") {
+    std::vector<std::int64_t> finer;
+    for (std::int64_t size = -1; size <= 1100; ++size) {
+        if (is_finer_edge(size)) finer.push_back(size);
+    }
+    CHECK(finer == std::vector<std::int64_t>{160, 192, 224, 320, 384, 448, 640, 768, 896});
+    CHECK(is_finer_edge(7 << 20));
+    CHECK(finer_field(*parse_problem("layernorm dtype=fp16 bias=no hidden=768 rows=12")->family) == -1);
+    const Problem product = *parse_problem("linear dtype=bf16 in=64 out=64 tokens=12");
+    CHECK(product[static_cast<std::size_t>(finer_field(*product.family))] == 12);
+}
+
 TEST_CASE("the static part forgets the dynamic fields and nothing else") {
     const Problem problem = *parse_problem("layernorm dtype=fp16 bias=no hidden=768 rows=12");
     CHECK(static_text(static_part(problem)) == static_text(problem));

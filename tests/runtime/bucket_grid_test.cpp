@@ -61,6 +61,25 @@ TEST_CASE("cells that no call needs are left out, and smaller sizes belong to th
     CHECK(BucketGrid(largest(3, 1, 10), {0, 0, 17}).cells() == 3);
 }
 
+TEST_CASE("a finer field has buckets up to the sizes that were measured between two usual ones") {
+    constexpr Field tokens[] = {
+        {.name = "tokens", .kind = Field::Kind::dynamic, .max = 1 << 20, .finer = true}};
+    const Family finer{.name = "product", .fields = tokens};
+    const std::vector<std::int64_t> measured{192, 320, 384, 768};
+    const BucketGrid grid(Problem{&finer, {600}}, {100}, measured);
+    std::vector<std::int64_t> edges;
+    for (std::size_t i = 0; i < grid.cells(); ++i) edges.push_back(grid.last(i)[0]);
+    CHECK(edges == std::vector<std::int64_t>{128, 192, 256, 320, 384, 512, 600});
+    for (std::int64_t size = 1; size <= 600; ++size) {
+        const std::size_t cell = grid.find({size});
+        CHECK(edges[cell] >= size);
+        CHECK((cell == 0 || edges[cell - 1] < size));
+    }
+    CHECK(BucketGrid(Problem{&finer, {384}}, {}, measured).cells() ==
+          BucketGrid(Problem{&finer, {384}}).cells() + 2);
+    CHECK(BucketGrid(largest(3, 1, 600), {}, measured).cells() == BucketGrid(largest(3, 1, 600)).cells());
+}
+
 TEST_CASE("sizes that were not prepared are refused by name") {
     const BucketGrid grid(largest(4, 10, 100));
     CHECK(grid.takes({0, 0, 0}));

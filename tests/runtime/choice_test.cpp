@@ -107,6 +107,25 @@ TEST_CASE("another GPU's winner comes before the fallback and is called foreign"
     CHECK(choice.trust == Trust::foreign);
 }
 
+TEST_CASE("a product's winners between two buckets make buckets of their own, and no other family's do") {
+    const Problem problem = *parse_problem("linear in=4096 out=4096 dtype=bf16 tokens=4096");
+    const Candidate candidate = *fallback(with(problem, Sizes{384}), h100());
+    const auto known = [&](std::int64_t tokens, Trust trust) {
+        return KnownWinner{
+            .problem = with(problem, Sizes{tokens}), .candidate = candidate, .trust = trust, .of_kin = {}};
+    };
+    Knowledge knowledge;
+    for (const std::int64_t tokens : {96, 256, 300, 384, 512, 768, 1000, 1792})
+        knowledge.winners.push_back(known(tokens, Trust::exact));
+    knowledge.winners.push_back(known(640, Trust::compatible));
+    knowledge.winners.push_back(known(384, Trust::compatible));
+    knowledge.winners.push_back(known(448, Trust::foreign));
+    CHECK(measured_between(problem, knowledge) == std::vector<std::int64_t>{384, 640, 768, 1792});
+
+    const WinnerTable table({winner(512, 1), winner(768, 2)});
+    CHECK(measured_between(rmsnorm(4096), table.find(rmsnorm(4096))).empty());
+}
+
 Problem product(std::string_view norm, std::string_view residual) {
     std::string error;
     const auto problem =

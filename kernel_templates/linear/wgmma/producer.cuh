@@ -82,7 +82,8 @@ class Producer {
     }
 
   private:
-    /// Weights do not depend on the kernel before: they fill the ring while that one ends.
+    /// Weights do not depend on the kernel before: they fill the ring, or its first stages, while that one
+    /// ends.
     __device__ int start_early(const Schedule& schedule) {
         const int count = for_first_stages(schedule, [&](const Work& tile, int k, int stage) {
             barrier_arrive_expecting(full_barrier(shared_, stage), stage_bytes(tile));
@@ -94,14 +95,14 @@ class Producer {
         return count;
     }
 
-    /// Calls visit(tile, k, stage) for the steps with which the block's ring fills; returns their number.
+    /// Calls visit(tile, k, stage) for the steps that fill the first `early_stages`; returns their number.
     template <class Visit>
     __device__ static int for_first_stages(const Schedule& schedule, Visit visit) {
         const int count = schedule.count();
         int stage = 0;
-        for (int i = 0; i < count && stage < stages; ++i) {
+        for (int i = 0; i < count && stage < early_stages; ++i) {
             const Work tile = schedule.work(i);
-            const int end = min(tile.k_count, stages - stage);
+            const int end = min(tile.k_count, early_stages - stage);
             for (int k = 0; k < end; ++k) visit(tile, tile.first_k + k, stage++);
         }
         return stage;

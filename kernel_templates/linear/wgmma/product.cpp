@@ -35,7 +35,7 @@ std::int64_t tiles(const LinearProblem& p, const Geometry& g) {
 
 std::int64_t places(const WgmmaConfig& c, const DeviceTraits& traits) {
     // One place a multiprocessor may be the successor's.
-    const std::int64_t used = c.blocks_per_sm - (c.programmatic == 2 ? 1 : 0);
+    const std::int64_t used = c.blocks_per_sm - (c.programmatic >= 2 ? 1 : 0);
     return traits.sm_count * std::max<std::int64_t>(used, 1);
 }
 

@@ -24,9 +24,10 @@
 // cluster.
 //
 // Programmatic launch: the block starts while the kernel before still runs, and fills its ring with weights;
-// x, the workspace and the results wait for that kernel's end. Its own successor it lets start at once, or
-// when its last loads are under way (releases_late): where the successor finds room beside it, memory then
-// goes over from one kernel's loads to the next one's without a pause.
+// x, the workspace and the results wait for that kernel's end (with programmatic = 3 all weights but the
+// first few wait, too: x would queue behind them). Its own successor it lets start at once, or when its last
+// loads are under way (releases_late): where the successor finds room beside it, memory then goes over from
+// one kernel's loads to the next one's without a pause.
 #pragma once
 
 #include "linear/wgmma/consumer.cuh"

@@ -179,7 +179,8 @@ double predict_fetched(const LinearProblem& p, const WgmmaConfig& c, const Devic
     // Early weights help as long as they are most of what is read; a late release, where there is much to do.
     double early = 0;
     if (c.programmatic == 1) early = p.tokens <= 128 ? -1.2 : -0.2;
-    if (c.programmatic == 2) early = p.tokens <= 512 ? 0.0 : -0.01 * body;
+    if (c.programmatic >= 2) early = p.tokens <= 512 ? 0.0 : -0.01 * body;
+    if (c.programmatic == 3) early -= 0.3;  // x has fewer weights ahead of it
     return body + rest_us(p, c, f, body, traits) + early + (c.staged != 0 && p.tokens <= 64 ? 0.2 : 0.0);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 
 #include "kernel_templates/kit/rules.h"
 #include "kernel_templates/linear/wgmma/rank.h"
@@ -28,8 +29,29 @@ inline constexpr auto tunables = tunables_of({
                                   {0, 1, 2, 3}),
     tunable<&WgmmaConfig::raster>("rows of tiles that are worked on together", {1, 8, 16}),
     tunable<&WgmmaConfig::l2_hint>("1: weights leave level 2 first, x last", {0, 1}),
-    programmatic_launches<&WgmmaConfig::programmatic>(),
+    make_tunable(
+        &WgmmaConfig::programmatic, "programmatic",
+        "1: programmatic dependent launch; 2: of the successor, late and beside the block; 3: so, and few "
+        "weights before the call ahead has ended",
+        {0, 1, 2, 3}, 2),
 });
+
+/// Of variants whose blocks may be neighbours.
+template <auto neighbours>
+[[nodiscard]] constexpr auto neighbours_tunable() {
+    return of_launch_alone(
+        tunable<neighbours>("blocks that stand side by side, on neighbouring "
+                            "multiprocessors, and take neighbouring tiles",
+                            {1, 2}));
+}
+
+/// What fallbacks make of a successor that starts late: predictions are of that, for no sweep has the other
+/// yet.
+template <class C>
+[[nodiscard]] std::optional<C> with_few_early_weights(std::optional<C> config) {
+    if (config && config->programmatic == 2) config->programmatic = 3;
+    return config;
+}
 
 /// A thread's registers: 232 where two consumers are given the producer's, 160 of three, else what the launch
 /// gives. It gives 128 with three consumers, and those of one instruction must fit there.
@@ -41,7 +63,7 @@ inline constexpr auto tunables = tunables_of({
     return g.sums() + 40 <= 65536 / (g.threads() * g.blocks_per_sm);
 }
 
-/// Whether blocks may be neighbours: where elements are multiplied as they are in memory.
+/// Whether blocks may be neighbours: where both operands are multiplied as they are in memory.
 template <class C>
 inline constexpr bool has_neighbours = requires(const C& c) {
     c.neighbours;
@@ -112,7 +134,7 @@ inline constexpr auto schedule_rules = std::to_array<Constraint>({
         through<C>(&C::programmatic),
         [](const P& p, const C& c) {
             return c.staged != 3 || (has_turns<C> && c.tail_split == 0 && c.blocks_per_sm == 1 &&
-                                     c.programmatic == 2 && p.tokens > 128);
+                                     c.programmatic >= 2 && p.tokens > 128);
         }),
     rule("panels that leave one after the other share no tokens where a residual is added: it may be the "
          "result itself, and is read for each",
@@ -126,7 +148,7 @@ inline constexpr auto schedule_rules = std::to_array<Constraint>({
          }),
     rule("neighbours take several tiles of more than 128 tokens, whole sums, one block a multiprocessor",
          [](const P& p, const C& c) {
-             return neighbours(c) == 1 || (c.cluster_k == 1 && c.blocks_per_sm == 1 && c.programmatic == 2 &&
+             return neighbours(c) == 1 || (c.cluster_k == 1 && c.blocks_per_sm == 1 && c.programmatic >= 2 &&
                                            p.tokens > 128 && tiles(p, geometry(p, c)) > 1);
          }),
     rule("neighbours share the weight's rows where there are several tiles of tokens: tiles go row by row "
@@ -150,7 +172,7 @@ inline constexpr auto schedule_rules = std::to_array<Constraint>({
     rule(
         "a successor starts late with more than 64 tokens: with fewer, memory would wait for its first loads",
         through<C>(&C::programmatic),
-        [](const P& p, const C& c) { return c.programmatic != 2 || p.tokens > 64; }),
+        [](const P& p, const C& c) { return c.programmatic < 2 || p.tokens > 64; }),
 });
 
 /// What tiles there are, of operands that both go through shared memory.
@@ -226,6 +248,13 @@ inline constexpr auto tile_rules = std::to_array<Constraint>({
              return c.cluster_k == 1 ||
                     (g.exchange_bytes() <= g.stages() * g.stage_bytes() && (!g.swapped || g.sums() <= 144));
          }),
+});
+
+/// Beside these, where blocks may be neighbours.
+template <class P, class C>
+inline constexpr auto order = std::to_array<Constraint>({
+    rule("weights as the left operand of more than 512 tokens are read once: row by row, between neighbours",
+         [](const P& p, const C& c) { return c.swapped == 0 || p.tokens <= 512 || c.neighbours > 1; }),
 });
 
 template <class P, class C>

@@ -8,11 +8,7 @@
 namespace hone::linear {
 namespace {
 
-constexpr auto tunables = tunables_of(
-    gemm::tunables,
-    {of_launch_alone(tunable<&WgmmaConfig::neighbours>("blocks that stand side by side, on neighbouring "
-                                                       "multiprocessors, and take neighbouring tiles",
-                                                       {1, 2}))});
+constexpr auto tunables = tunables_of(gemm::tunables, {gemm::neighbours_tunable<&WgmmaConfig::neighbours>()});
 
 constexpr auto elements = std::to_array<Constraint>({
     rule("tensor cores multiply fp16 and bf16",
@@ -20,13 +16,8 @@ constexpr auto elements = std::to_array<Constraint>({
     rule("rows must start at multiples of 16 bytes: in and out are multiples of 8",
          [](const LinearProblem& p) { return p.in % 8 == 0 && p.out % 8 == 0; }),
 });
-constexpr auto order = std::to_array<Constraint>({
-    rule("weights as the left operand of more than 512 tokens are read once: row by row, between neighbours",
-         [](const LinearProblem& p, const WgmmaConfig& c) {
-             return c.swapped == 0 || p.tokens <= 512 || c.neighbours > 1;
-         }),
-});
-constexpr auto constraints = joined(joined(elements, gemm::rules<LinearProblem, WgmmaConfig>), order);
+constexpr auto constraints = joined(joined(elements, gemm::rules<LinearProblem, WgmmaConfig>),
+                                    gemm::order<LinearProblem, WgmmaConfig>);
 
 /// What neighbours ask level 2 for at the same time is fetched once: less where the tensor cores are busy. A
 /// stage more, for which panels take turns, hides some of what is left.
@@ -85,7 +76,8 @@ std::optional<WgmmaConfig> fallback(const Problem& problem, const DeviceTraits& 
             configs.push_back(beside);
         }
     }
-    return best_of(problem, wgmma, std::span<const WgmmaConfig>(configs), traits);
+    return gemm::with_few_early_weights(
+        best_of(problem, wgmma, std::span<const WgmmaConfig>(configs), traits));
 }
 
 }  // namespace

@@ -40,7 +40,15 @@ inline constexpr bool ping_pong = geometry.ping_pong;
 inline constexpr bool swapped = geometry.swapped;
 inline constexpr bool programmatic = Tuned::programmatic != 0;
 /// The successor may start when this block's last loads are under way; else at once.
-inline constexpr bool releases_late = Tuned::programmatic == 2;
+inline constexpr bool releases_late = Tuned::programmatic >= 2;
+/// Stages of the ring whose weights are asked for before the kernel ahead has ended: all, or what 32 KiB
+/// hold, two at least. x, which waits for that end, stands behind them on its way into the multiprocessor.
+inline constexpr int weight_bytes =
+    geometry.weight_box() * (gated ? 2 : 1) * (geometry.swapped ? operands.left_pitch : operands.right_pitch);
+inline constexpr int most_early = Tuned::programmatic != 3   ? stages
+                                  : weight_bytes < 16 * 1024 ? 32 * 1024 / weight_bytes
+                                                             : 2;
+inline constexpr int early_stages = most_early < stages ? most_early : stages;
 inline constexpr int threads = geometry.threads();
 inline constexpr int row_blocks = geometry.row_blocks();
 inline constexpr int result_blocks = geometry.result_blocks();

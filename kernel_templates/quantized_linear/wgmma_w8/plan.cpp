@@ -12,7 +12,8 @@ Plan wgmma_w8_plan(const QuantizedProblem& p, const WgmmaW8Config& c, const Devi
                                                      .x_stride = x_stride,
                                                      .weight_stride = weight_stride,
                                                      .up_stride = up_stride,
-                                                     .out_stride = out_stride});
+                                                     .out_stride = out_stride},
+                                                    c.neighbours);
     return quantize_first(p, product, wgmma_w8_kernels[1]);
 }
 

@@ -8,6 +8,7 @@ namespace hone::quantized_linear {
 
 struct WgmmaW8Config : linear::gemm::WgmmaConfig {
     std::int64_t promote = 0;
+    std::int64_t neighbours = 1;
 };
 
 /// The product of codes, as if there were no norm: that one is the quantizing launch's.
