@@ -222,7 +222,7 @@ Outcome bench(const Options& options, const Console& console) {
     if (options.energy) check_energy(device);
     const std::atomic<bool>& stop = stop_on_interrupt();
     cache::Cache cache = open_user_cache();
-    const runtime::WinnerTable winners(cache::load_winners(
+    const runtime::WinnerTable winners(cache::Winners(
         device.gpu, device.toolchain, [&](const std::string& warning) { console.warn(warning); }));
     tuner::GpuSession session = tuner::open_gpu(cache, device);
     Outcome outcome{.data = {{"gpu", tuner::as_json(device.gpu)}, {"problems", Json::array()}}};
