@@ -224,7 +224,7 @@ Outcome bench(const Options& options, const Console& console) {
     cache::Cache cache = open_user_cache();
     const runtime::WinnerTable winners(cache::Winners(
         device.gpu, device.toolchain, [&](const std::string& warning) { console.warn(warning); }));
-    tuner::GpuSession session = tuner::open_gpu(cache, device);
+    tuner::GpuSession session = tuner::open_gpu(cache, device, {}, {.arch = {}, .nvrtc = {}, .stop = &stop});
     Outcome outcome{.data = {{"gpu", tuner::as_json(device.gpu)}, {"problems", Json::array()}}};
     const Bench bench{options, console, session, winners, cache};
     for (const Problem& problem : problems) {

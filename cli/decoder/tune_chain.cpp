@@ -197,7 +197,8 @@ Outcome tune_chain(const TuneChainOptions& options, const std::atomic<bool>& sto
                                      .max_context = timed_context(options.model, options.kv_len)},
                                     console);
     cache::Cache cache = open_user_cache();
-    tuner::GpuSession session = tuner::open_gpu(cache, options.device);
+    tuner::GpuSession session =
+        tuner::open_gpu(cache, options.device, {}, {.arch = {}, .nvrtc = {}, .stop = &stop});
     std::vector<std::unique_ptr<StepChain>> chains;
     std::vector<tuner::ChainStep> steps;
     for (const std::int64_t sequences : options.sequences) {
