@@ -332,7 +332,7 @@ Outcome tune_step(const TuneCommandOptions& options, const Console& console) {
     const std::vector<std::int64_t> tokens = target.options().tokens;
     if (!tokens.empty()) chain.sequences = tokens;
     chain.tune.lower_trials = read_once(console);
-    return tune_chain(chain, stop_on_interrupt(), console);
+    return tune_chain(chain, console);
 }
 #endif
 
