@@ -231,30 +231,6 @@ TEST_CASE("rows are right whatever the caches are told of them, in accesses of e
     }
 }
 
-TEST_CASE("groups with several rows in flight are right, whatever rows are left for the last ones") {
-    for (const std::string rest : {"dtype=bf16 hidden=128", "dtype=fp16 residual=yes hidden=256",
-                                   "dtype=bf16 output=fp8 residual=yes hidden=200"}) {
-        for (const char* family : {"rmsnorm ", "layernorm "}) {
-            for (const char* rows : {"1", "17", "64", "1001"}) {
-                const Problem problem = *parse_problem(family + rest + " rows=" + rows);
-                NormCase norm_case(problem, {});
-                for (const std::string shape :
-                     {"threads=32 lanes=32 vector=8 rows=4", "threads=128 lanes=32 vector=8 rows=4",
-                      "threads=64 lanes=16 vector=8 rows=2", "threads=64 lanes=64 vector=4 rows=4"}) {
-                    const Candidate candidate =
-                        parse_candidate(*problem.family,
-                                        "group_rows " + shape +
-                                            " early_weights=1 load_hint=0 store_hint=0 programmatic=0")
-                            .value();
-                    if (!allowed(problem, candidate, Bench::get().traits)) continue;
-                    INFO(to_string(problem) << " | " << shape);
-                    CHECK(norm_case.error_of(candidate) <= limit_of(norm::NormProblem(problem)));
-                }
-            }
-        }
-    }
-}
-
 TEST_CASE("rows with a stride are right, and what stands between them is not touched") {
     for (const std::int64_t padding : {8, 64, 1}) {
         check_problem("rmsnorm dtype=bf16 residual=yes hidden=4096 rows=9", {.padding = padding}, 3);
