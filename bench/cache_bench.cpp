@@ -74,7 +74,17 @@ int main() {
     report("open for reading", 50, [&](int) { (void)Cache::open(file, OpenMode::read_only); });
     report("open for reading, load 10,000 winners", 20,
            [&](int) { (void)Cache::open(file, OpenMode::read_only).winners(); });
-    report("load the packaged winners", 50,
-           [&](int) { (void)load_winners(std::nullopt, winner(0).key.gpu, winner(0).toolchain, {}); });
+    const auto packaged = [] { return Winners(std::nullopt, winner(0).key.gpu, winner(0).toolchain, {}); };
+    report("the packaged winners of one problem", 200,
+           [&](int) { (void)packaged().of("rmsnorm", "dtype=bf16 output=same residual=no hidden=4096"); });
+    report("all packaged winners", 20, [&](int) {
+        const Winners winners = packaged();
+        for (const PackagedBundle& bundle : packaged_bundles()) {
+            for (const PackagedRows& rows : bundle.rows) (void)winners.of(rows.family, rows.static_fields);
+        }
+    });
+    report("the text of all packaged bundles", 20, [](int) {
+        for (const PackagedBundle& bundle : packaged_bundles()) (void)text_of(bundle);
+    });
     std::filesystem::remove_all(directory);
 }

@@ -219,22 +219,16 @@ std::string write_bundle(std::vector<Trial> trials, const std::optional<BundlePu
                        sha256_hex(array), array, purpose ? purpose_member(*purpose) : "");
 }
 
-std::vector<Trial> read_packaged_winners(std::string_view text, std::string_view file_name) {
+std::vector<Trial> read_packaged_winners(std::string_view lines, std::string_view place) {
     std::vector<Trial> winners;
-    const auto begins_as = [&](std::string_view schema) {
-        return text.starts_with(fmt::format("{{\n\"schema\": \"{}\",\n", schema));
-    };
-    if (!begins_as(bundle_schema) && !begins_as(bundle_schema_without_clocks))
-        throw BundleError(fmt::format("{}: does not begin as \"{}\" does", file_name, bundle_schema));
-    for (std::size_t begin = 0, end = 0; begin < text.size(); begin = end + 1) {
-        end = std::min(text.find('\n', begin), text.size());
-        const std::string_view line = text.substr(begin, end - begin);
-        if (!line.starts_with("{\"")) continue;
-        const std::string place = fmt::format("{}: row {}", file_name, winners.size() + 1);
+    for (std::size_t begin = 0, end = 0; begin < lines.size(); begin = end + 1) {
+        end = std::min(lines.find('\n', begin), lines.size());
+        const std::string_view line = lines.substr(begin, end - begin);
+        const std::string row = fmt::format("{}: row {}", place, winners.size() + 1);
         try {
-            winners.push_back(read_row(json::parse(winner_of_line(line)), place, std::nullopt).front());
+            winners.push_back(read_row(json::parse(winner_of_line(line)), row, std::nullopt).front());
         } catch (const json::exception& error) {
-            throw BundleError(fmt::format("{}: is truncated or damaged: {}", place, error.what()));
+            throw BundleError(fmt::format("{}: is truncated or damaged: {}", row, error.what()));
         }
     }
     return winners;

@@ -59,11 +59,11 @@ struct Bundle {
 [[nodiscard]] Bundle read_whole_bundle(std::string_view text, std::string_view file_name,
                                        std::optional<std::int64_t> now_ms = std::nullopt);
 
-/// The winners of a bundle that ships with the build, as write_bundle() writes it: a row on a line,
-/// contenders last. They are all that dispatch needs, so contenders are skipped, and what was true when the
-/// build was tested is not asked again: checksum and design space. Throws BundleError naming the row for what
-/// is no such text.
-[[nodiscard]] std::vector<Trial> read_packaged_winners(std::string_view text, std::string_view file_name);
+/// The winners among lines of a bundle that ships with the build, as write_bundle() writes them: a row on a
+/// line, contenders last. They are all that dispatch needs, so contenders are skipped, and what was true when
+/// the build was tested is not asked again: checksum and design space. Throws BundleError beginning with
+/// `place` and naming the row for what is no such line.
+[[nodiscard]] std::vector<Trial> read_packaged_winners(std::string_view lines, std::string_view place);
 
 /// Why `write_bundle` cannot take this trial, so that it can be named and left out; nothing when it can.
 /// Rows from the future are among them.

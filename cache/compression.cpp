@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 namespace hone::cache {
 namespace {
@@ -127,17 +128,46 @@ class Reader {
     Bytes block_;
 };
 
-/// Appends the match's bytes one by one: it may reach into itself.
-bool read_match(Reader& from, std::size_t first, std::size_t limit, std::vector<std::byte>& to) {
+/// The bytes that a block stands for, as many as are expected and no more.
+class Output {
+  public:
+    explicit Output(std::size_t length) : bytes_(length) {}
+
+    [[nodiscard]] bool append(Bytes literals) {
+        if (literals.size() > rest()) return false;
+        std::ranges::copy(literals, bytes_.begin() + static_cast<std::ptrdiff_t>(written_));
+        written_ += literals.size();
+        return true;
+    }
+
+    /// One by one where the match reaches into itself.
+    [[nodiscard]] bool append(const Match& match) {
+        if (match.distance == 0 || match.distance > written_ || match.length > rest()) return false;
+        std::byte* const to = &bytes_[written_];
+        const std::byte* const from = to - match.distance;
+        if (match.length <= match.distance) {
+            std::memcpy(to, from, match.length);
+        } else {
+            for (std::size_t i = 0; i < match.length; ++i) to[i] = from[i];
+        }
+        written_ += match.length;
+        return true;
+    }
+
+    [[nodiscard]] std::size_t rest() const { return bytes_.size() - written_; }
+    [[nodiscard]] std::vector<std::byte> take() { return std::move(bytes_); }
+
+  private:
+    std::vector<std::byte> bytes_;
+    std::size_t written_ = 0;
+};
+
+std::optional<Match> read_match(Reader& from, std::size_t first) {
     const auto low = from.byte();
     const auto high = from.byte();
     const auto length = from.length(first);
-    if (!low || !high || !length) return false;
-    const std::size_t distance = *low | *high << 8;
-    const std::size_t count = *length + shortest_match;
-    if (distance == 0 || distance > to.size() || count > limit - to.size()) return false;
-    for (std::size_t i = 0; i < count; ++i) to.push_back(to[to.size() - distance]);
-    return true;
+    if (!low || !high || !length) return std::nullopt;
+    return Match{.length = *length + shortest_match, .distance = *low | *high << 8};
 }
 
 }  // namespace
@@ -172,18 +202,17 @@ std::optional<std::vector<std::byte>> decompress(Bytes block, std::size_t length
     // A byte of a block stands for 255 bytes at most: a length that lies is not believed with memory.
     if (length / 255 > block.size()) return std::nullopt;
     Reader from(block);
-    std::vector<std::byte> bytes;
-    bytes.reserve(length);
+    Output bytes(length);
     while (const auto token = from.byte()) {
         const auto count = from.length(*token >> 4);
         const auto literals = count ? from.bytes(*count) : std::nullopt;
-        if (!literals || literals->size() > length - bytes.size()) return std::nullopt;
-        bytes.insert(bytes.end(), literals->begin(), literals->end());
+        if (!literals || !bytes.append(*literals)) return std::nullopt;
         if (from.at_end()) break;  // the last sequence has no match
-        if (!read_match(from, *token & nibble, length, bytes)) return std::nullopt;
+        const auto match = read_match(from, *token & nibble);
+        if (!match || !bytes.append(*match)) return std::nullopt;
     }
-    if (bytes.size() != length) return std::nullopt;
-    return bytes;
+    if (bytes.rest() > 0) return std::nullopt;
+    return bytes.take();
 }
 
 }  // namespace hone::cache

@@ -82,18 +82,23 @@ std::vector<LoadedWinner> best_of_each_key(std::vector<Offer> offers) {
     return best;
 }
 
-std::vector<Trial> read_packaged(std::span<const PackagedBundle> bundles, const WarningSink& warn) {
+/// A bundle whose rows of this problem are damaged is left out, and says so.
+std::vector<Trial> read_packaged(std::span<const PackagedBundle> bundles, std::string_view family,
+                                 std::string_view static_fields, std::string& trouble) {
     std::vector<Trial> all;
-    std::string trouble;
     for (const PackagedBundle& bundle : bundles) {
         try {
-            std::ranges::move(read_packaged_winners(bundle.text, bundle.name), std::back_inserter(all));
+            std::ranges::move(read_packaged_winners(lines_of(bundle, family, static_fields), bundle.name),
+                              std::back_inserter(all));
         } catch (const std::exception& error) {
-            if (trouble.empty()) trouble = error.what();
+            if (trouble.empty()) trouble = fmt::format("packaged winners are left out: {}", error.what());
         }
     }
-    if (!trouble.empty() && warn) warn(fmt::format("packaged winners are left out: {}", trouble));
     return all;
+}
+
+std::tuple<std::string_view, std::string_view> static_key(const Trial& trial) {
+    return {trial.key.family, trial.key.static_fields};
 }
 
 enum class Missing : std::uint8_t { is_fine, warns };
@@ -147,32 +152,39 @@ Trust trust_of(const Trial& trial, const GpuKey& gpu, const Toolchain& toolchain
     return trial.toolchain == toolchain ? Trust::exact : Trust::compatible;
 }
 
-std::vector<LoadedWinner> load_winners(const std::optional<LayerPaths>& paths,
-                                       std::span<const PackagedBundle> packaged, const GpuKey& gpu,
-                                       const Toolchain& toolchain, const WarningSink& warn) {
+Winners::Winners(const std::optional<LayerPaths>& files, std::span<const PackagedBundle> packaged, GpuKey gpu,
+                 Toolchain toolchain, const WarningSink& warn)
+    : packaged_(packaged), gpu_(std::move(gpu)), toolchain_(std::move(toolchain)) {
+    if (!files) return;
+    if (files->site) site_ = read_file(*files->site, Layer::site, Missing::warns, warn);
+    user_ = read_file(files->user, Layer::user, Missing::is_fine, warn);
+    for (std::vector<Trial>* trials : {&site_, &user_}) std::ranges::stable_sort(*trials, {}, static_key);
+}
+
+Winners::Winners(const std::optional<LayerPaths>& files, GpuKey gpu, Toolchain toolchain,
+                 const WarningSink& warn)
+    : Winners(files, packaged_layer(), std::move(gpu), std::move(toolchain), warn) {}
+
+Winners::Winners(GpuKey gpu, Toolchain toolchain, const WarningSink& warn)
+    : Winners(paths_or_warning(warn), std::move(gpu), std::move(toolchain), warn) {}
+
+StaticWinners Winners::of(std::string_view family, std::string_view static_fields) const {
+    StaticWinners found;
     std::vector<Offer> offers;
-    const auto add = [&](std::vector<Trial> trials, Layer layer) {
-        for (Trial& trial : trials) {
-            const Trust trust = trust_of(trial, gpu, toolchain);
+    const auto add = [&](std::span<const Trial> trials, Layer layer) {
+        for (const Trial& trial : trials) {
+            const Trust trust = trust_of(trial, gpu_, toolchain_);
             if (trust == Trust::unusable) continue;
             const std::size_t place = layer == Layer::packaged ? 0 : offers.size();
-            offers.push_back({{std::move(trial), trust, std::string(name(layer))}, layer, place});
+            offers.push_back({{trial, trust, std::string(name(layer))}, layer, place});
         }
     };
-    add(read_packaged(packaged, warn), Layer::packaged);
-    if (paths && paths->site) add(read_file(*paths->site, Layer::site, Missing::warns, warn), Layer::site);
-    if (paths) add(read_file(paths->user, Layer::user, Missing::is_fine, warn), Layer::user);
-    return best_of_each_key(std::move(offers));
-}
-
-std::vector<LoadedWinner> load_winners(const std::optional<LayerPaths>& paths, const GpuKey& gpu,
-                                       const Toolchain& toolchain, const WarningSink& warn) {
-    return load_winners(paths, packaged_layer(), gpu, toolchain, warn);
-}
-
-std::vector<LoadedWinner> load_winners(const GpuKey& gpu, const Toolchain& toolchain,
-                                       const WarningSink& warn) {
-    return load_winners(paths_or_warning(warn), gpu, toolchain, warn);
+    const auto key = std::tuple(family, static_fields);
+    add(read_packaged(packaged_, family, static_fields, found.trouble), Layer::packaged);
+    add(std::ranges::equal_range(site_, key, {}, static_key), Layer::site);
+    add(std::ranges::equal_range(user_, key, {}, static_key), Layer::user);
+    found.winners = best_of_each_key(std::move(offers));
+    return found;
 }
 
 }  // namespace hone::cache

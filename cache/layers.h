@@ -1,4 +1,4 @@
-// The cache layers of this machine and the immutable snapshot that dispatch works from: packaged (read-only,
+// The cache layers of this machine and the immutable winners that dispatch works from: packaged (read-only,
 // part of the build) <- site <- user; later layers win, unless trust says otherwise.
 #pragma once
 
@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cache/cache.h"
@@ -37,17 +38,35 @@ using WarningSink = std::function<void(const std::string&)>;
 /// Trust of a stored winner on this GPU with this toolchain and this build's templates.
 [[nodiscard]] Trust trust_of(const Trial&, const GpuKey&, const Toolchain&);
 
-/// Every winner of every layer that is not `unusable` here. Per (family, static, dynamic, GPU kind) the best:
-/// trust first (exact, compatible, foreign, stale), then measured before replayed before predicted, then the
-/// later layer, then the newer. Never throws for a damaged, newer, unreadable or missing layer: it warns and
-/// leaves it out. A user cache that does not exist yet is no reason to warn. Sorted by key.
-[[nodiscard]] std::vector<LoadedWinner> load_winners(const GpuKey&, const Toolchain&, const WarningSink&);
-/// The winners of these files instead of layer_paths(); nullopt: of the packaged layer alone.
-[[nodiscard]] std::vector<LoadedWinner> load_winners(const std::optional<LayerPaths>&, const GpuKey&,
-                                                     const Toolchain&, const WarningSink&);
-/// The winners with these bundles as the packaged layer.
-[[nodiscard]] std::vector<LoadedWinner> load_winners(const std::optional<LayerPaths>&,
-                                                     std::span<const PackagedBundle>, const GpuKey&,
-                                                     const Toolchain&, const WarningSink&);
+/// What is stored of one static problem.
+struct StaticWinners {
+    std::vector<LoadedWinner> winners;  ///< sorted by key
+    std::string trouble;                ///< why packaged ones are left out; empty: they are not
+};
+
+/// The winners of every layer for a GPU: those of the databases as they were at construction, those that ship
+/// with the build where a problem is asked for. Immutable; thread-safe.
+class Winners {
+  public:
+    /// Never throws for a damaged, newer, unreadable or missing layer: it warns and leaves it out. A user
+    /// cache that does not exist yet is no reason to warn. Without files: the packaged layer alone.
+    Winners(const std::optional<LayerPaths>& files, std::span<const PackagedBundle> packaged, GpuKey gpu,
+            Toolchain toolchain, const WarningSink& warn);
+    /// With the packaged layer of this process.
+    Winners(const std::optional<LayerPaths>& files, GpuKey gpu, Toolchain toolchain, const WarningSink& warn);
+    /// And with layer_paths().
+    Winners(GpuKey gpu, Toolchain toolchain, const WarningSink& warn);
+
+    /// What is not `unusable` here. Per (dynamic, GPU kind) the best: trust first (exact, compatible,
+    /// foreign, stale), then measured before replayed before predicted, then the later layer, then the newer.
+    [[nodiscard]] StaticWinners of(std::string_view family, std::string_view static_fields) const;
+
+  private:
+    std::span<const PackagedBundle> packaged_;
+    GpuKey gpu_;
+    Toolchain toolchain_;
+    std::vector<Trial> site_;  ///< sorted by family and static fields, better winners of a key first
+    std::vector<Trial> user_;  ///< likewise
+};
 
 }  // namespace hone::cache

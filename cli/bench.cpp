@@ -222,9 +222,9 @@ Outcome bench(const Options& options, const Console& console) {
     if (options.energy) check_energy(device);
     const std::atomic<bool>& stop = stop_on_interrupt();
     cache::Cache cache = open_user_cache();
-    const runtime::WinnerTable winners(cache::load_winners(
+    const runtime::WinnerTable winners(cache::Winners(
         device.gpu, device.toolchain, [&](const std::string& warning) { console.warn(warning); }));
-    tuner::GpuSession session = tuner::open_gpu(cache, device);
+    tuner::GpuSession session = tuner::open_gpu(cache, device, {}, {.arch = {}, .nvrtc = {}, .stop = &stop});
     Outcome outcome{.data = {{"gpu", tuner::as_json(device.gpu)}, {"problems", Json::array()}}};
     const Bench bench{options, console, session, winners, cache};
     for (const Problem& problem : problems) {

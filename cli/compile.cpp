@@ -154,16 +154,17 @@ Json kernel_json(const Problem& problem, const Candidate& candidate, const cache
             {"plan", cache::Fingerprint("hone.plan/1").text(launches.dump()).hex()}};
 }
 
-void compile_problem(const Problem& problem, const std::vector<Candidate>& candidates,
-                     const DeviceTraits& traits, tuner::ImageSource& images, Tally& tally) {
+void compile_problem(const Problem& problem, const std::vector<Candidate>& candidates, const Sources& from,
+                     tuner::ImageSource& images, Tally& tally) {
     bool any = false;
     for (const Candidate& candidate : candidates) {
         const tuner::ImageSource::Result result = images.get(problem, candidate);
+        if (result.status != cache::TrialStatus::ok && from.stop) return;  // given up, it may be
         if (result.status == cache::TrialStatus::ok) {
             any = true;
             ++tally.images;
             tally.from_cache += result.from_cache ? 1 : 0;
-            tally.kernels.push_back(kernel_json(problem, candidate, result.image, traits));
+            tally.kernels.push_back(kernel_json(problem, candidate, result.image, from.traits));
             continue;
         }
         tally.failed.push_back({{"problem", to_string(problem)},
@@ -227,7 +228,7 @@ Outcome compile(const Options& options, const Console& console) {
     const std::atomic<bool>& stop =
         stop_on_interrupt("stopping; what was compiled is kept (again: stop at once)");
     cache::Cache cache = open_user_cache();
-    tuner::CompilePool pool(cache, {.arch = arch, .nvrtc = compiler.version});
+    tuner::CompilePool pool(cache, {.arch = arch, .nvrtc = compiler.version, .stop = &stop});
     tuner::CompilePool::Share images(pool);
     const Sources from{.traits = *representative_device(arch),
                        .winners = stored_winners({}, console),
@@ -240,7 +241,7 @@ Outcome compile(const Options& options, const Console& console) {
         images.prefetch(workload.problems[i], candidates[i]);
     ProgressDisplay display(console);
     for (std::size_t i = 0; i < workload.problems.size() && !stop; ++i) {
-        compile_problem(workload.problems[i], candidates[i], from.traits, images, tally);
+        compile_problem(workload.problems[i], candidates[i], from, images, tally);
         display.update({.problems_done = i + 1,
                         .problems_total = workload.problems.size(),
                         .candidates_done = static_cast<std::size_t>(tally.images),

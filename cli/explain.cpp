@@ -145,7 +145,7 @@ Outcome explain(const Options& options, const Console& console) {
         warned = true;
         console.warn(warning);
     };
-    const runtime::WinnerTable winners(cache::load_winners(device.gpu, device.toolchain, warn));
+    const runtime::WinnerTable winners(cache::Winners(device.gpu, device.toolchain, warn));
     try {
         return answer(problem, options, device, winners, readable_user_cache());
     } catch (const cache::CacheError& error) {

@@ -65,7 +65,7 @@ void append_packaged(std::vector<StoredTrial>& all, const cache::Filter& filter,
                      const Console& console) {
     for (const cache::PackagedBundle& bundle : cache::packaged_layer()) {
         try {
-            std::vector<cache::Trial> trials = cache::read_bundle(bundle.text, bundle.name);
+            std::vector<cache::Trial> trials = cache::read_bundle(cache::text_of(bundle), bundle.name);
             std::erase_if(trials, [&](const cache::Trial& trial) {
                 return !matches(trial, filter) || (rows == Rows::winners && !trial.winner);
             });

@@ -23,6 +23,7 @@
 #include "cli/stored.h"
 #include "cli/tune_runs.h"
 #include "kernel_templates/space.h"
+#include "runtime/system/parallel.h"
 #include "runtime/system/short_text.h"
 #include "tuner/models/shards.h"
 #include "tuner/report/report.h"
@@ -82,6 +83,24 @@ std::string captured_text(const Workload& workload, const tuner::Page& page) {
     return table.render(page, "  ") + '\n';
 }
 
+struct SpaceRow {
+    std::size_t candidates = 0;
+    std::string fallback;
+};
+
+/// By counting, not by ranking, which takes as long again; a capture may have thousands of problems.
+std::vector<SpaceRow> rows_of(const std::vector<Problem>& problems, const DeviceTraits& traits) {
+    std::vector<SpaceRow> rows(problems.size());
+    runtime::for_each_piece(std::ssize(problems), 0, [&](std::int64_t i) {
+        const Problem& problem = problems[static_cast<std::size_t>(i)];
+        SpaceRow& row = rows[static_cast<std::size_t>(i)];
+        for (const Variant* variant : problem.family->variants)
+            row.candidates += enumerate(problem, *variant, traits).size();
+        if (const std::optional<Candidate> safe = fallback(problem, traits)) row.fallback = to_string(*safe);
+    });
+    return rows;
+}
+
 /// Problems with the size of their spaces on the GPU here, or on the architecture asked for.
 Outcome dry_run(const Share& share, const TuneCommandOptions& options, const Console& console) {
     const Workload& workload = share.workload;
@@ -99,13 +118,13 @@ Outcome dry_run(const Share& share, const TuneCommandOptions& options, const Con
                              {"without_family", tuner::list_json(workload.without_family)},
                              {"warnings", warnings_of(workload)}}};
     tuner::Table table({{"problem"}, {"candidates", tuner::Align::right}, {"default"}});
-    for (const Problem& problem : workload.problems) {
-        const std::size_t candidates = ranked_space(problem, traits).size();
-        const std::optional<Candidate> safe = fallback(problem, traits);
-        const std::string safe_text = safe ? to_string(*safe) : "";
+    const std::vector<SpaceRow> rows = rows_of(workload.problems, traits);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        const std::string problem = to_string(workload.problems[i]);
+        const auto& [candidates, fallback] = rows[i];
         outcome.data["problems"].push_back(
-            {{"problem", to_string(problem)}, {"candidates", candidates}, {"default", safe_text}});
-        table.add({to_string(problem), std::to_string(candidates), safe_text});
+            {{"problem", problem}, {"candidates", candidates}, {"default", fallback}});
+        table.add({problem, std::to_string(candidates), fallback});
     }
     outcome.text = fmt::format("{} on {}: {}; nothing is tuned (--dry-run)\n\n{}{}",
                                runtime::escape_controls(share.name), device, share.counted,
@@ -313,7 +332,7 @@ Outcome tune_step(const TuneCommandOptions& options, const Console& console) {
     const std::vector<std::int64_t> tokens = target.options().tokens;
     if (!tokens.empty()) chain.sequences = tokens;
     chain.tune.lower_trials = read_once(console);
-    return tune_chain(chain, stop_on_interrupt(), console);
+    return tune_chain(chain, console);
 }
 #endif
 

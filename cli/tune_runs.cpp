@@ -143,7 +143,9 @@ std::vector<TuneRun> run_on_kind(const Workload& workload, std::vector<tuner::De
                                  const TuneContext& context,
                                  std::optional<runtime::WorkerProcess> first_worker) {
     cache::Cache cache = open_user_cache();
-    tuner::CompilePool pool(cache, tuner::pool_for(devices.front()));
+    tuner::CompilePoolOptions options = tuner::pool_for(devices.front());
+    options.stop = &context.stop;
+    tuner::CompilePool pool(cache, options);
     tuner::SharedWork work(workload, devices.size(), devices.front().traits);
     SharedProgress progress(context.console, work.hands());
     std::vector<TuneRun> runs(work.hands());
@@ -238,7 +240,7 @@ std::vector<TuneRun> run_offline(const Workload& workload, const TuneContext& co
     const Arch arch = arch_named(context.options.arch);
     tuner::OfflineMeasurer measurer(arch, compiler.version);
     cache::Cache cache = open_user_cache();
-    tuner::CompilePool pool(cache, {.arch = arch, .nvrtc = compiler.version});
+    tuner::CompilePool pool(cache, {.arch = arch, .nvrtc = compiler.version, .stop = &context.stop});
     tuner::CompilePool::Share images(pool);
     return {
         run_alone(workload, "predicted for " + context.options.arch, measurer, images, cache, context, most)};

@@ -1,7 +1,9 @@
 # Texts of the source tree that travel inside the libraries. Nobody edits a list: folders and files are found, and an
 # edited template or header changes the hash at the next build.
 
-add_executable(hone_embed ${PROJECT_SOURCE_DIR}/cmake/tools/embed.cpp ${PROJECT_SOURCE_DIR}/cache/sha256.cpp)
+add_executable(hone_embed
+    ${PROJECT_SOURCE_DIR}/cmake/tools/embed.cpp ${PROJECT_SOURCE_DIR}/cache/sha256.cpp
+    ${PROJECT_SOURCE_DIR}/cache/packed_bundle.cpp ${PROJECT_SOURCE_DIR}/cache/compression.cpp)
 target_include_directories(hone_embed PRIVATE ${PROJECT_SOURCE_DIR})
 target_link_libraries(hone_embed PRIVATE hone_options hone_link_options)
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "cli/decoder/loaded_model.h"
+#include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/stored.h"
 #include "tuner/measure/gpu_session.h"
@@ -188,7 +189,7 @@ models::Model shortened(models::Model model) {
 
 }  // namespace
 
-Outcome tune_chain(const TuneChainOptions& options, const std::atomic<bool>& stop, const Console& console) {
+Outcome tune_chain(const TuneChainOptions& options, const Console& console) {
     const auto model = loaded_model({.made_up = shortened(options.model),
                                      .quantize = options.quantize,
                                      .kv_dtype = options.kv_dtype,
@@ -196,8 +197,10 @@ Outcome tune_chain(const TuneChainOptions& options, const std::atomic<bool>& sto
                                      .max_sequences = std::ranges::max(options.sequences),
                                      .max_context = timed_context(options.model, options.kv_len)},
                                     console);
+    const std::atomic<bool>& stop = stop_on_interrupt();  // until here there is nothing to save
     cache::Cache cache = open_user_cache();
-    tuner::GpuSession session = tuner::open_gpu(cache, options.device);
+    tuner::GpuSession session =
+        tuner::open_gpu(cache, options.device, {}, {.arch = {}, .nvrtc = {}, .stop = &stop});
     std::vector<std::unique_ptr<StepChain>> chains;
     std::vector<tuner::ChainStep> steps;
     for (const std::int64_t sequences : options.sequences) {

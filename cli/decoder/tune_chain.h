@@ -1,7 +1,6 @@
 // hone tune MODEL --chain: the kernels of a model's step, chosen as they run there.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -27,7 +26,6 @@ struct TuneChainOptions {
 };
 
 /// Throws as decoder::RunningModel and tuner::tune() do.
-[[nodiscard]] Outcome tune_chain(const TuneChainOptions& options, const std::atomic<bool>& stop,
-                                 const Console& console);
+[[nodiscard]] Outcome tune_chain(const TuneChainOptions& options, const Console& console);
 
 }  // namespace hone::cli

@@ -18,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cache/packed_bundle.h"
 #include "cache/sha256.h"
 #include "literal.h"
 #include "normalize.h"
@@ -142,15 +143,37 @@ std::string catalogue(const fs::path& root, std::span<const fs::path> files) {
     return out.str();
 }
 
+/// The bytes as a view of a literal, in which zeros may stand.
+std::string as_view(std::string_view bytes) {
+    return "std::string_view(" + as_literal(bytes) + ", " + std::to_string(bytes.size()) + ")";
+}
+
+/// The rows of one bundle, each static problem's by itself, under a name that its description uses.
+std::string rows_array(const hone::cache::PackedBundle& bundle, const std::string& name) {
+    std::ostringstream out;
+    out << "constexpr std::array<PackagedRows, " << bundle.rows.size() << "> " << name << "{{\n";
+    for (const hone::cache::PackedRows& rows : bundle.rows) {
+        out << "    {" << as_view(rows.family) << ", " << as_view(rows.static_fields) << ",\n    "
+            << as_view(rows.block) << ", " << rows.length << "},\n";
+    }
+    out << "}};\n";
+    return out.str();
+}
+
 std::string bundles(std::span<const fs::path> files) {
+    std::ostringstream arrays;
+    std::ostringstream all;
+    for (std::size_t i = 0; i < files.size(); ++i) {
+        const hone::cache::PackedBundle bundle = hone::cache::pack_bundle(read_text(files[i]));
+        const std::string rows = "rows_" + std::to_string(i);
+        arrays << rows_array(bundle, rows);
+        all << "    {" << as_view(files[i].stem().string()) << ", " << as_view(bundle.head) << ", " << rows
+            << ", " << as_view(bundle.tail) << "},\n";
+    }
     std::ostringstream out;
     out << "#include \"cache/packaged.h\"\n\n#include <array>\n\nnamespace hone::cache {\n\nnamespace {\n"
-        << "constexpr std::array<PackagedBundle, " << files.size() << "> all_bundles{{\n";
-    for (const fs::path& file : files) {
-        out << "    {" << as_literal(file.stem().string()) << ",\n    std::string_view("
-            << as_literal(read_text(file)) << ", " << fs::file_size(file) << ")},\n";
-    }
-    out << "}};\n}  // namespace\n\n"
+        << arrays.str() << "constexpr std::array<PackagedBundle, " << files.size() << "> all_bundles{{\n"
+        << all.str() << "}};\n}  // namespace\n\n"
         << "std::span<const PackagedBundle> packaged_bundles() { return all_bundles; }\n\n}  // namespace "
            "hone::cache\n";
     return out.str();

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 
 #include "kernel_templates/kit/accesses.h"
 #include "kernel_templates/norm/group_rows_plan.h"
@@ -72,8 +73,10 @@ double predict(const NormProblem& norm, const GroupRowsConfig& c, const DeviceTr
                       traits);
 }
 
-/// The config that the cost model likes best, of those without cache hints and with one row in flight. It
-/// must not spill on any chip: conversions to codes, done in software before sm_89, want registers too.
+/// The config that the cost model likes best, of those with one row in flight and no cache hints but what
+/// level 2 is told of loads, where a call does not fit it: so nothing that another operator left there is
+/// lost for it. It must not spill on any chip: conversions to codes, done in software before sm_89, want
+/// registers too.
 std::optional<GroupRowsConfig> fallback(const NormProblem& norm, const DeviceTraits& traits) {
     std::optional<GroupRowsConfig> best;
     double best_us = 0;
@@ -81,6 +84,7 @@ std::optional<GroupRowsConfig> fallback(const NormProblem& norm, const DeviceTra
     const std::int64_t conversions = norm.quantized() ? 32 : 0;
     c.rows = 1;
     c.programmatic = traits.has_programmatic_launch() ? 1 : 0;
+    const bool tells_level_2 = traits.has_bulk_copy() && exceeds_l2(norm, traits);
     for (const std::int64_t early : {1, 0}) {
         for (const std::int64_t lane_count : tunables[index_of(&GroupRowsConfig::lanes)].values.span()) {
             c.early_weights = early;
@@ -88,10 +92,14 @@ std::optional<GroupRowsConfig> fallback(const NormProblem& norm, const DeviceTra
             c.threads = std::max<std::int64_t>(lane_count, 128);
             c.vector = widest_vector(norm.hidden, norm.element_bytes());
             if (held_registers(norm, c) + conversions > register_budget(c.threads)) continue;
-            const double us = predict(norm, c, traits);
-            if (best && us >= best_us) continue;
-            best = c;
-            best_us = us;
+            for (const std::int64_t hint : {0, 3, 4}) {
+                if (hint != 0 && !tells_level_2) continue;
+                c.load_hint = hint;
+                const double us = predict(norm, c, traits);
+                if (best && us >= best_us) continue;
+                best = c;
+                best_us = us;
+            }
         }
     }
     return best;

@@ -33,6 +33,10 @@ bool bound_by_memory(const NormProblem& norm, const DeviceTraits& traits) {
     return share_of_l2(norm, traits) > 2.0;
 }
 
+bool exceeds_l2(const NormProblem& norm, const DeviceTraits& traits) {
+    return share_of_l2(norm, traits) > 1.0;
+}
+
 double memory_factor(const NormProblem& norm, const MemoryShape& shape, const DeviceTraits& traits) {
     if (!bound_by_memory(norm, traits)) return 1.0;
     const double long_shares = std::max(0.0, std::log2(shape.bytes_per_thread / 64));
@@ -49,8 +53,8 @@ double hint_factor(const NormProblem& norm, bool streaming_loads, bool streaming
 
 double level_2_factor(const NormProblem& norm, std::int64_t load_hint, const DeviceTraits& traits) {
     const double share = share_of_l2(norm, traits);
-    if (load_hint == 3) return share < 0.4 ? 0.985 : share < 1.5 ? 0.94 : share < 4.0 ? 0.975 : 1.05;
-    if (load_hint == 4) return share < 1.5 ? 1.03 : share < 4.0 ? 0.975 : 0.97;
+    if (load_hint == 3) return share < 0.4 ? 0.985 : share < 1.5 ? 0.94 : share < 4.0 ? 1.0 : 1.05;
+    if (load_hint == 4) return share < 1.5 ? 1.03 : share < 4.0 ? 1.0 : 0.97;
     return 1.0;
 }
 

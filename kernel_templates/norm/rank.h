@@ -60,8 +60,10 @@ struct MemoryShape {
                                  const DeviceTraits&);
 /// What the hints 3 and 4 of loads (row.cuh: RowLoad) bring, for `slowdown`; 1 for others. Measured on an
 /// H200: lines that leave first pay where a call's tensors and L2 are of one size, by up to 10 %, and cost 5
-/// % where they are far larger; lines that leave last pay 3 % there. In between either may be the better one.
+/// % where they are far larger; lines that leave last pay 3 % there. In between either is level.
 [[nodiscard]] double level_2_factor(const NormProblem&, std::int64_t load_hint, const DeviceTraits&);
+/// Whether a call moves more bytes than L2 holds, so that what it reads does not stay there anyway.
+[[nodiscard]] bool exceeds_l2(const NormProblem&, const DeviceTraits&);
 /// Instructions an element of this problem takes, relative to a plain norm.
 [[nodiscard]] double work_factor(const NormProblem&);
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <string>
 
 #include "kernel_templates/expert_linear/sizes.h"
@@ -19,8 +20,9 @@ std::string validate(const Problem& problem) {
     return expert_linear::wrong_sizes(p);
 }
 
-// As quantized_linear's (family.cpp there says why), with a gate's two sums; where results are combined those
-// of the slots were rounded before, of which top_k add up like a random walk.
+// As quantized_linear's (family.cpp there says why), also where errors of gate and up add up in their
+// product; where results are combined those of the slots were rounded before, of which top_k add up like a
+// random walk.
 Tolerance tolerance(const Problem& problem, int) {
     const QuantizedExpertProblem p(problem);
     const double terms = static_cast<double>(p.in);
@@ -33,7 +35,8 @@ Tolerance tolerance(const Problem& problem, int) {
     const double rounded = amplified * (7.0 * walks * alike * ((bf16 ? 1.6e-3 : 2e-4) + sums) + other_code);
     const double slots = p.combine ? std::sqrt(static_cast<double>(p.top_k)) * (p.gated ? 4.0 : 1.0) : 0.0;
     const double together = p.combine ? std::sqrt(static_cast<double>(p.top_k)) : 1.0;
-    return {.relative_l2 = (p.combine ? 1.5 : 1.0) * (bf16 ? 4e-3 : 8e-4) + sums + 4e-9 * terms,
+    const double factors = p.gated ? std::numbers::sqrt2 : 1.0;
+    return {.relative_l2 = factors * ((p.combine ? 1.5 : 1.0) * (bf16 ? 4e-3 : 8e-4) + sums + 4e-9 * terms),
             .max_abs = together * (amplified * (1e-5 + 2e-8 * terms) + rounded) +
                        8 * slots * (bf16 ? 0x1p-9 : 0x1p-12),
             .max_rel = bf16 ? 0x1.1p-8 : 0x1.1p-11};

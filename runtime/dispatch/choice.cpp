@@ -16,10 +16,6 @@ namespace {
 /// Two doublings: beyond that a winner says little about a bucket that lies outside everything measured.
 constexpr double reach_log2 = 2.0;
 
-auto static_key(const cache::LoadedWinner& winner) {
-    return std::tie(winner.trial.key.family, winner.trial.key.static_fields);
-}
-
 Trust public_trust(cache::Trust trust) {
     switch (trust) {
         case cache::Trust::exact: return Trust::exact;
@@ -200,9 +196,12 @@ double log2_distance(const Problem& a, const Problem& b) {
     return sum;
 }
 
-WinnerTable::WinnerTable(std::vector<cache::LoadedWinner> winners) : winners_(std::move(winners)) {
-    std::ranges::stable_sort(winners_, {}, static_key);
-}
+WinnerTable::WinnerTable(WinnersOf winners_of) : winners_of_(std::move(winners_of)) {}
+
+WinnerTable::WinnerTable(cache::Winners winners)
+    : winners_of_([winners = std::move(winners)](std::string_view family, std::string_view static_fields) {
+          return winners.of(family, static_fields);
+      }) {}
 
 Knowledge WinnerTable::find(const Problem& problem) const {
     Knowledge knowledge = find_own(problem);
@@ -223,18 +222,22 @@ Knowledge WinnerTable::find(const Problem& problem) const {
 }
 
 Knowledge WinnerTable::find_own(const Problem& problem) const {
-    const std::string family(problem.family->name);
-    const std::string fields = static_text(problem);
+    const cache::StaticWinners& found = stored(std::string(problem.family->name), static_text(problem));
     Knowledge knowledge;
-    const auto key = std::tie(family, fields);
-    for (auto winner = std::ranges::lower_bound(winners_, key, {}, static_key);
-         winner != winners_.end() && static_key(*winner) == key; ++winner) {
-        add_record(problem, *winner, knowledge);
-    }
+    if (!found.trouble.empty()) knowledge.passed_over.push_back(found.trouble);
+    for (const cache::LoadedWinner& winner : found.winners) add_record(problem, winner, knowledge);
     std::ranges::stable_sort(knowledge.winners, [](const KnownWinner& a, const KnownWinner& b) {
         return by_sizes(a.problem, b.problem) < 0;
     });
     return knowledge;
+}
+
+const cache::StaticWinners& WinnerTable::stored(const std::string& family,
+                                                const std::string& static_fields) const {
+    const std::lock_guard lock(mutex_);
+    const auto [place, is_new] = stored_.try_emplace({family, static_fields});
+    if (is_new) place->second = winners_of_(family, static_fields);
+    return place->second;
 }
 
 std::vector<std::int64_t> measured_between(const Problem& problem, const Knowledge& knowledge) {

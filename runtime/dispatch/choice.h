@@ -3,9 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cache/layers.h"
@@ -31,23 +36,32 @@ struct Knowledge {
     std::vector<std::string> passed_over;  ///< records that may not be dispatched, one sentence each
 };
 
-/// The snapshot of all cache layers. Immutable after construction; thread-safe.
+/// What the cache layers know of a family's static problem.
+using WinnersOf =
+    std::function<cache::StaticWinners(std::string_view family, std::string_view static_fields)>;
+
+/// The snapshot of all cache layers: each static problem is asked for once, when something first needs it,
+/// and kept. Thread-safe.
 class WinnerTable {
   public:
-    WinnerTable() = default;
-    explicit WinnerTable(std::vector<cache::LoadedWinner> winners);
+    explicit WinnerTable(WinnersOf winners_of);
+    explicit WinnerTable(cache::Winners winners);
     WinnerTable(const WinnerTable&) = delete;
     WinnerTable& operator=(const WinnerTable&) = delete;
 
     /// Everything stored for the problem's family and static fields, for those of its kin and the kin's, and
     /// for the same in the other type of 16 bits.
     [[nodiscard]] Knowledge find(const Problem& problem) const;
-    [[nodiscard]] std::size_t size() const { return winners_.size(); }
 
   private:
     [[nodiscard]] Knowledge find_own(const Problem& problem) const;
+    [[nodiscard]] const cache::StaticWinners& stored(const std::string& family,
+                                                     const std::string& static_fields) const;
 
-    std::vector<cache::LoadedWinner> winners_;  ///< sorted by family and static fields
+    WinnersOf winners_of_;
+    mutable std::mutex mutex_;
+    /// Never changed once it is there, nor taken away.
+    mutable std::map<std::pair<std::string, std::string>, cache::StaticWinners> stored_;
 };
 
 /// Sizes between two buckets of the problem's finer field at which a winner of its own or of its kin was

@@ -61,23 +61,20 @@ WarningSink warning_sink(const RuntimeOptions& options) {
 }
 
 Snapshot take_snapshot(const DeviceSession& session, const RuntimeOptions& options, const WarningSink& warn) {
-    Snapshot snapshot;
-    snapshot.images.warn = warn;
-    load_compiler(snapshot.images);
-    const cache::Toolchain toolchain{session.driver().version(),
-                                     snapshot.images.nvrtc ? snapshot.images.nvrtc->version() : ""};
+    ImageOptions images;
+    images.warn = warn;
+    load_compiler(images);
+    const cache::Toolchain toolchain{session.driver().version(), images.nvrtc ? images.nvrtc->version() : ""};
 
-    bool warned = false;
     const WarningSink noted = [&](const std::string& text) {
-        warned = true;
+        // One file, one warning: what made its results unreadable also makes its images so.
+        images.cache_warned = true;
         warn(text);
     };
     const std::optional<cache::LayerPaths> paths = cache_files(options, noted);
-    snapshot.winners = cache::load_winners(paths, session.gpu(), toolchain, noted);
-    // One file, one warning: what made its results unreadable also makes its images so.
-    snapshot.images.cache_warned = warned;
-    if (paths) snapshot.images.cache = open_image_cache(paths->user, snapshot.images);
-    return snapshot;
+    cache::Winners winners(paths, session.gpu(), toolchain, noted);
+    if (paths) images.cache = open_image_cache(paths->user, images);
+    return {std::move(winners), std::move(images)};
 }
 
 }  // namespace hone::runtime

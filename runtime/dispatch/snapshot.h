@@ -2,8 +2,6 @@
 // Everything that is missing or broken here only degrades, with one warning each.
 #pragma once
 
-#include <vector>
-
 #include "cache/layers.h"
 #include "hone/runtime.h"
 #include "runtime/compile/image_provider.h"
@@ -11,7 +9,7 @@
 namespace hone::runtime {
 
 struct Snapshot {
-    std::vector<cache::LoadedWinner> winners;
+    cache::Winners winners;
     ImageOptions images;
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <random>
 
 #include <fmt/format.h>
@@ -58,6 +59,20 @@ Trial contender_to(const Trial& winner, std::size_t place, double us) {
     contender.candidate = others.at(place);
     contender.timing.median_us = us;
     return contender;
+}
+
+/// As dispatch reads them, problem by problem.
+std::vector<Trial> winners_in(const PackagedBundle& bundle) {
+    std::vector<Trial> winners;
+    for (const PackagedRows& rows : bundle.rows) {
+        const std::string lines = lines_of(bundle, rows.family, rows.static_fields);
+        std::ranges::move(read_packaged_winners(lines, bundle.name), std::back_inserter(winners));
+    }
+    return winners;
+}
+
+std::vector<Trial> packaged_winners(const std::string& text) {
+    return winners_in(Packaged("file.json", text).view());
 }
 
 std::string valid_row() {
@@ -159,8 +174,6 @@ TEST_CASE("bundles of older schemas are read") {
         std::string text = write_bundle(sample_winners(3));
         text.replace(text.find(bundle_schema), bundle_schema.size(), older);
         CHECK(read_bundle(text, "file.json").size() == 3);
-        if (older == bundle_schema_without_clocks)
-            CHECK(read_packaged_winners(text, "file.json").size() == 3);
     }
 }
 
@@ -182,7 +195,7 @@ TEST_CASE("clocks and ratios to the incumbent come along where they are known, a
     CHECK(back[1].timing.incumbent_ratio == 1.003);
     CHECK(back[2].timing.sm_clock_mhz == 0);
     CHECK(back[2].timing.incumbent_ratio == 0);
-    CHECK(read_packaged_winners(text, "file.json") == std::vector<Trial>{winner});
+    CHECK(packaged_winners(text) == std::vector<Trial>{winner});
     CHECK_THROWS_WITH_AS((void)read_bundle(with_member("sm_clock_mhz", -1), "file.json"),
                          doctest::Contains("field 'sm_clock_mhz': is -1, allowed: 0 to"), BundleError);
     CHECK_THROWS_WITH_AS((void)read_bundle(with_member("incumbent_ratio", -0.5), "file.json"),
@@ -494,27 +507,40 @@ TEST_CASE("import takes all or nothing") {
     CHECK(write_bundle(cache.winners()) == write_bundle(sample_winners(5)));
 }
 
-TEST_CASE("what ships is read for dispatch as the winners of a checked read, and a damaged text is refused") {
+TEST_CASE("what ships is the exported text to the byte, read for dispatch as the winners of a checked read") {
     for (const PackagedBundle& bundle : packaged_bundles()) {
-        std::vector<Trial> winners = read_bundle(bundle.text, bundle.name);
+        std::vector<Trial> winners = read_bundle(text_of(bundle), bundle.name);
         std::erase_if(winners, [](const Trial& trial) { return !trial.winner; });
         REQUIRE_FALSE(winners.empty());
-        CHECK(read_packaged_winners(bundle.text, bundle.name) == winners);
+        CHECK(winners_in(bundle) == winners);
     }
-    CHECK(read_packaged_winners(write_bundle({}), "empty.json").empty());
-    CHECK(read_packaged_winners(write_bundle(sample_winners(2), BundlePurpose{"gpt2", {{"a b=1", 0.5}}}),
-                                "for.json")
-              .size() == 2);
-    const std::string text = write_bundle(sample_winners(2));
-    CHECK(read_packaged_winners(text, "file.json").size() == 2);
-    CHECK_THROWS_WITH_AS((void)read_packaged_winners(text.substr(0, text.size() - 40), "file.json"),
-                         doctest::Contains("file.json: row 2: is truncated or damaged"), BundleError);
-    CHECK_THROWS_WITH_AS((void)read_packaged_winners("[]", "file.json"),
-                         doctest::Contains("file.json: does not begin as"), BundleError);
-    std::string no_time = text;
+    for (const std::string& text : {write_bundle({}), write_bundle(sample_winners(20)),
+                                    write_bundle(sample_winners(2), BundlePurpose{"gpt2", {{"a b=1", 0.5}}}),
+                                    std::string("{"), std::string()})
+        CHECK(text_of(Packaged("file.json", text).view()) == text);
+    CHECK(packaged_winners(write_bundle({})).empty());
+    CHECK(packaged_winners(write_bundle(sample_winners(2), BundlePurpose{"gpt2", {{"a b=1", 0.5}}})).size() ==
+          2);
+    CHECK(lines_of(Packaged("file.json", write_bundle(sample_winners(2))).view(), "rmsnorm", "").empty());
+}
+
+TEST_CASE("lines that are no rows are refused at their place, and rows out of order are not packed") {
+    CHECK_THROWS_WITH_AS((void)read_packaged_winners(valid_row().substr(0, 40), "file.json"),
+                         doctest::Contains("file.json: row 1: is truncated or damaged"), BundleError);
+    CHECK_THROWS_WITH_AS((void)read_packaged_winners(valid_row() + ",\n[]", "file.json"),
+                         doctest::Contains("file.json: row 2"), BundleError);
+    std::string no_time = valid_row();
     no_time.replace(no_time.find("median_us"), 9, "mediam_us");
     CHECK_THROWS_WITH_AS((void)read_packaged_winners(no_time, "file.json"),
                          doctest::Contains("row 1, field 'median_us': is missing"), BundleError);
+    const auto row = [](const std::string& family) {
+        return "{\"family\":\"" + family + "\",\"static_fields\":\"a=1\"}\n";
+    };
+    CHECK(pack_bundle(row("a") + row("a") + row("b")).rows.size() == 2);
+    CHECK_THROWS_WITH((void)pack_bundle(row("b") + row("a")), "rows are not in order: a a=1");
+    CHECK_THROWS_WITH((void)pack_bundle(row("a") + row("b") + row("a")), "rows are not in order: a a=1");
+    CHECK_THROWS_WITH((void)pack_bundle("{\"candidate\":\"\"}\n"),
+                      doctest::Contains("does not begin with its family and static fields"));
 }
 
 TEST_CASE("what a bundle cannot take is named with its reason, and the rest is taken") {

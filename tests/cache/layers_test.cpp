@@ -18,13 +18,17 @@ struct Loaded {
     std::vector<std::string> warnings;
 };
 
-Loaded load(const LayerPaths& paths, const std::string& bundle = {}) {
+/// What is known of the problems of the samples used here.
+Loaded load(const LayerPaths& paths, std::span<const PackagedBundle> packaged = {}) {
     Loaded loaded;
-    const PackagedBundle packaged{.name = "packaged.json", .text = bundle};
-    loaded.winners =
-        load_winners(paths, bundle.empty() ? std::span<const PackagedBundle>() : std::span(&packaged, 1),
-                     h100(), toolchain(), [&](const std::string& text) { loaded.warnings.push_back(text); });
+    const Winners winners(paths, packaged, h100(), toolchain(),
+                          [&](const std::string& text) { loaded.warnings.push_back(text); });
+    loaded.winners = winners_of_samples(winners, 3);
     return loaded;
+}
+
+Loaded load(const LayerPaths& paths, const std::string& bundle) {
+    return load(paths, Packaged("packaged.json", bundle).layer());
 }
 
 void store(const fs::path& file, const Trial& trial) { Cache::open(file).store(trial); }
@@ -68,8 +72,7 @@ TEST_CASE("empty environment variables count as unset") {
               ::setenv("HOME", "", 1);
               require(kind_of_error([] { (void)layer_paths(); }) == "unusable", "a place was found");
               std::vector<std::string> warnings;
-              (void)load_winners(h100(), toolchain(),
-                                 [&](const std::string& text) { warnings.push_back(text); });
+              (void)Winners(h100(), toolchain(), [&](const std::string& text) { warnings.push_back(text); });
               require(warnings.size() == 1, "warnings: " + std::to_string(warnings.size()));
           }) == "");
 }
@@ -226,18 +229,64 @@ TEST_CASE("all layers bad, no sink: dispatch still gets an answer") {
     write_file(directory / "site.db", "text");
     write_file(directory / "user.db", std::string(5000, 'x'));
     const LayerPaths paths{.site = directory / "site.db", .user = directory / "user.db"};
-    const PackagedBundle bad{.name = "bad.json", .text = "{"};
-    CHECK(load_winners(paths, std::span(&bad, 1), h100(), toolchain(), nullptr).empty());
+    const Packaged bad("bad.json", "{");
+    CHECK(winners_of_samples(Winners(paths, bad.layer(), h100(), toolchain(), nullptr), 3).empty());
     const Loaded loaded = load(paths, "{");
     CHECK(loaded.winners.empty());
-    CHECK(loaded.warnings.size() == 3);
+    CHECK(loaded.warnings.size() == 2);
 }
 
-TEST_CASE("the bundles that ship with this build can be read by it") {
-    std::vector<std::string> warnings;
-    (void)load_winners(std::nullopt, h100(), toolchain(),
-                       [&](const std::string& text) { warnings.push_back(text); });
-    CHECK(warnings.empty());
+TEST_CASE("packaged rows that are damaged are left out of their problem alone, which says so") {
+    const TemporaryDirectory directory;
+    const LayerPaths none{.site = std::nullopt, .user = directory / "none.db"};
+    Trial other = sample_winner(2);
+    other.key.static_fields.replace(other.key.static_fields.find("softcap=no"), 10, "softcap=yes");
+    const Packaged sound("sound.json", write_bundle({sample_winner(1), other}));
+    REQUIRE(sound.view().rows.size() == 2);
+    std::vector<PackagedRows> rows(sound.view().rows.begin(), sound.view().rows.end());
+    PackagedBundle damaged = sound.view();
+    damaged.rows = rows;
+    const auto read = [&](std::size_t problem) {
+        const Winners winners(none, std::span(&damaged, 1), h100(), toolchain(), nullptr);
+        return winners.of(rows[problem].family, rows[problem].static_fields);
+    };
+    CHECK(read(0).trouble.empty());
+    rows[0].block.remove_suffix(1);
+    CHECK(read(0).winners.empty());
+    CHECK(read(0).trouble == "packaged winners are left out: sound.json: the rows of " +
+                                 std::string(rows[0].family) + ' ' + std::string(rows[0].static_fields) +
+                                 " are damaged");
+    CHECK(read(1).winners.size() == 1);
+    CHECK(read(1).trouble.empty());
+    CHECK_THROWS_AS((void)text_of(damaged), BundleError);
+    rows[0] = rows[1];
+    rows[0].length += 1;
+    CHECK(read(0).winners.empty());
+    std::string text = write_bundle({sample_winner(1)});
+    text.replace(text.find("median_us"), 9, "mediam_us");
+    const Packaged misspelt("misspelt.json", text);
+    damaged = misspelt.view();
+    rows[0] = damaged.rows.front();
+    CHECK(read(0).trouble ==
+          "packaged winners are left out: misspelt.json: row 1, field 'median_us': is missing");
+}
+
+TEST_CASE("the bundles that ship with this build can be read by it, problem by problem") {
+    const Winners winners(std::nullopt, h100(), toolchain(), nullptr);
+    std::size_t found = 0;
+    for (const PackagedBundle& bundle : packaged_bundles()) {
+        for (const PackagedRows& rows : bundle.rows) {
+            const StaticWinners of = winners.of(rows.family, rows.static_fields);
+            CHECK(of.trouble == "");
+            found += of.winners.size();
+            for (const LoadedWinner& winner : of.winners) {
+                CHECK(winner.trial.key.family == rows.family);
+                CHECK(winner.trial.key.static_fields == rows.static_fields);
+            }
+        }
+    }
+    CHECK(found > 0);
+    CHECK(winners.of("rmsnorm", "no such fields").winners.empty());
 }
 
 TEST_CASE("winners that are damaged are left out with one warning that counts them and says what to do") {

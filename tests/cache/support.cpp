@@ -10,8 +10,10 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <sstream>
 #include <stdexcept>
+#include <utility>
 
 #include "kernel_templates/catalog.h"
 
@@ -118,6 +120,25 @@ Trial sample_winner(int i) {
     trial.timing = {.median_us = 150 + i / 7.0, .p10_us = 125, .p90_us = 250.0 + i, .samples = 30};
     add_clock(i, trial.timing);
     return trial;
+}
+
+std::vector<LoadedWinner> winners_of_samples(const Winners& winners, int count) {
+    std::set<std::pair<std::string, std::string>> problems;
+    for (int i = 0; i < count; ++i) {
+        const TuningKey key = sample_winner(i).key;
+        problems.emplace(key.family, key.static_fields);
+    }
+    std::vector<LoadedWinner> all;
+    for (const auto& [family, static_fields] : problems)
+        std::ranges::move(winners.of(family, static_fields).winners, std::back_inserter(all));
+    return all;
+}
+
+Packaged::Packaged(std::string name, std::string_view bundle)
+    : name_(std::move(name)), packed_(pack_bundle(bundle)) {
+    for (const PackedRows& rows : packed_.rows)
+        rows_.push_back({rows.family, rows.static_fields, rows.block, rows.length});
+    view_ = {.name = name_, .head = packed_.head, .rows = rows_, .tail = packed_.tail};
 }
 
 ImageKey sample_image_key(int i) {

@@ -3,11 +3,14 @@
 
 #include <filesystem>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "cache/cache.h"
+#include "cache/layers.h"
+#include "cache/packed_bundle.h"
 #include "tests/support/scale.h"
 
 namespace hone::cache::test {
@@ -32,6 +35,25 @@ using hone::test::scaled;
 [[nodiscard]] Trial sample_trial(int i);
 /// A winner of a real family of this build, with this build's template hash; another key for each `i`.
 [[nodiscard]] Trial sample_winner(int i);
+/// All that is known of the static problems of the first `count` sample_winner()s.
+[[nodiscard]] std::vector<LoadedWinner> winners_of_samples(const Winners& winners, int count);
+
+/// A bundle as it ships with a build.
+class Packaged {
+  public:
+    Packaged(std::string name, std::string_view bundle);
+    Packaged(const Packaged&) = delete;
+    Packaged& operator=(const Packaged&) = delete;
+    [[nodiscard]] const PackagedBundle& view() const { return view_; }
+    [[nodiscard]] std::span<const PackagedBundle> layer() const { return {&view_, 1}; }
+
+  private:
+    std::string name_;
+    PackedBundle packed_;
+    std::vector<PackagedRows> rows_;
+    PackagedBundle view_;
+};
+
 [[nodiscard]] ImageKey sample_image_key(int i);
 [[nodiscard]] Image sample_image(int i, std::size_t bytes = 3000);
 [[nodiscard]] GpuKey h100();

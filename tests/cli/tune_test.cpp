@@ -422,6 +422,33 @@ TEST_CASE("Ctrl-C once saves and ends with 130, twice ends at once") {
     CHECK(sandbox.run({"cache", "verify"}).code == 0);
 }
 
+TEST_CASE("Ctrl-C does not wait for compiles that hang, and nothing is said of what they compiled") {
+    Sandbox sandbox;
+    const std::filesystem::path compiled = sandbox.path("compiled");
+    sandbox.use_fake_gpus("compile:log=" + compiled.string() + ":hang");
+    const auto interrupted = [&](const Sandbox::Words& words) {
+        std::filesystem::remove(compiled);
+        std::chrono::steady_clock::time_point asked;
+        Ended ended = sandbox.run(words, [&](pid_t pid) {
+            wait_for_file(compiled);
+            asked = std::chrono::steady_clock::now();
+            kill(pid, SIGINT);
+        });
+        CHECK(std::chrono::steady_clock::now() - asked < std::chrono::seconds(20));  // a compile has 60
+        INFO(ended.err);
+        CHECK(ended.code == 130);
+        return ended;
+    };
+    const Ended tuned = interrupted(small_tune({"--json"}));
+    CHECK(tuned.json()["error"]["code"] == "interrupted");
+    CHECK(tuned.out.find("\"stopped before any candidate was measured\"") != std::string::npos);
+    CHECK(sandbox.run({"show", "rmsnorm", "--json"}).out.find("compile_failed") == std::string::npos);
+    const Ended listed = interrupted(
+        {"compile", "--op", "rmsnorm", "--fields", "dtype=bf16 hidden=4096", "--tokens", "1", "--json"});
+    CHECK(listed.json()["data"]["failed"].empty());
+    CHECK(sandbox.run({"cache", "verify"}).code == 0);
+}
+
 TEST_CASE("the head of the output is a summary of a dozen lines, and what has no kernel is said once") {
     Sandbox sandbox;
     sandbox.use_fake_gpus();

@@ -127,3 +127,19 @@ TEST_CASE("the blocks of every variant cover all rows") {
         }
     }
 }
+
+TEST_CASE("defaults tell level 2 of loads where a call does not fit it, on chips that can be told") {
+    const auto hints = [](const std::string& text, Arch arch) {
+        const std::optional<Candidate> candidate = fallback(problem_of(text), *representative_device(arch));
+        REQUIRE(candidate);
+        const std::string shown = to_string(*candidate);
+        const std::size_t at = shown.find("load_hint=");
+        return at == std::string::npos ? shown : shown.substr(at, shown.find(" programmatic") - at);
+    };
+    const Arch sm_90a{9, 0, true};
+    CHECK(hints("rmsnorm dtype=bf16 hidden=4096 rows=512", sm_90a) == "load_hint=0 store_hint=0");
+    CHECK(hints("layernorm dtype=bf16 hidden=256 rows=65536", sm_90a) == "load_hint=3 store_hint=0");
+    CHECK(hints("rmsnorm dtype=bf16 hidden=256 rows=131072", sm_90a) == "load_hint=0 store_hint=0");
+    CHECK(hints("rmsnorm dtype=bf16 hidden=1024 rows=65536", sm_90a) == "load_hint=4 store_hint=0");
+    CHECK(hints("rmsnorm dtype=bf16 hidden=1024 rows=65536", {8, 0, false}) == "load_hint=0 store_hint=0");
+}

@@ -61,6 +61,23 @@ TEST_CASE("what formats and experts do not allow is refused by name") {
           std::string::npos);
 }
 
+TEST_CASE("an expert's product may be off by as much as the same product of a layer without experts") {
+    for (const std::string dtype : {"bf16 ", "fp16 "}) {
+        for (const std::string format : formats) {
+            for (const std::string gate : {"", " activation=silu gated=yes"}) {
+                const std::string same = "dtype=" + dtype + format + "in=256 out=200 tokens=3" + gate;
+                CAPTURE(same);
+                const Problem expert = *parse_problem("quantized_expert_linear experts=5 top_k=2 " + same);
+                const bool packed = QuantizedExpertProblem(expert).is_packed();
+                const Problem layer =
+                    *parse_problem("quantized_linear " + same + (packed ? "" : " quantized_x=yes"));
+                CHECK(expert.family->tolerance(expert, 0).relative_l2 ==
+                      doctest::Approx(layer.family->tolerance(layer, 0).relative_l2));
+            }
+        }
+    }
+}
+
 TEST_CASE("each expert's codes and scales stand behind those of the one before") {
     const auto shape = [](const std::string& text, int pointer) {
         const Problem problem = problem_of(text + " experts=5 top_k=2 in=256 out=200 tokens=3");

@@ -118,9 +118,9 @@ TEST_CASE("dispatch loads a damaged cache soon, with one warning exactly where w
         damages.leave_at(file, i);
         std::vector<std::string> warnings;
         const auto start = Clock::now();
-        const std::vector<LoadedWinner> loaded =
-            load_winners(paths, std::span<const PackagedBundle>(), h100(), toolchain(),
-                         [&](const std::string& text) { warnings.push_back(text); });
+        const Winners winners(paths, {}, h100(), toolchain(),
+                              [&](const std::string& text) { warnings.push_back(text); });
+        const std::vector<LoadedWinner> loaded = winners_of_samples(winners, stored_winners);
         INFO("damage " << i << ", warnings: " << (warnings.empty() ? "none" : warnings[0]));
         CHECK(Clock::now() - start < std::chrono::seconds(2));
         for (const LoadedWinner& winner : loaded) CHECK(stored.contains(identity(winner.trial)));

@@ -145,8 +145,7 @@ TEST_CASE("what was measured here comes before an imported row that is newer and
     const TemporaryDirectory directory;
     const LayerPaths paths{.site = std::nullopt, .user = directory / "user.db"};
     const auto loaded = [&] {
-        const auto winners =
-            load_winners(paths, std::span<const PackagedBundle>(), h100(), toolchain(), nullptr);
+        const auto winners = winners_of_samples(Winners(paths, {}, h100(), toolchain(), nullptr), 2);
         REQUIRE(winners.size() == 1);
         return winners[0].trial;
     };
@@ -179,7 +178,7 @@ TEST_CASE("a run whose clock was ten years ahead does not outlast the next one")
         cache.store(next);
         CHECK(cache.winners() == std::vector<Trial>{next});
     }
-    const auto winners = load_winners(paths, std::span<const PackagedBundle>(), h100(), toolchain(), nullptr);
+    const auto winners = winners_of_samples(Winners(paths, {}, h100(), toolchain(), nullptr), 2);
     REQUIRE(winners.size() == 1);
     CHECK(winners[0].trial == next);
 }
@@ -192,12 +191,11 @@ TEST_CASE("a cache of schema version 1 is read as it is, and keeps its rows when
     write_file(file, "");
     { (void)open_database(file, OpenMode::read_write, {.schema = migrations().first(1)}); }
     // A row as version 1 wrote it: without the columns that came later.
-    run_sql(file,
-            "ATTACH '" + copy.string() +
-                "' AS other; CREATE TEMP TABLE moved AS SELECT * FROM other.trial;"
-                "ALTER TABLE moved DROP COLUMN imported; ALTER TABLE moved DROP COLUMN sm_clock_mhz;"
-                "ALTER TABLE moved DROP COLUMN incumbent_ratio; ALTER TABLE moved DROP COLUMN chain;"
-                "INSERT INTO main.trial SELECT * FROM moved");
+    run_sql(file, "ATTACH '" + copy.string() +
+                      "' AS other; CREATE TEMP TABLE moved AS SELECT * FROM other.trial;"
+                      "ALTER TABLE moved DROP COLUMN imported; ALTER TABLE moved DROP COLUMN sm_clock_mhz;"
+                      "ALTER TABLE moved DROP COLUMN incumbent_ratio; ALTER TABLE moved DROP COLUMN chain;"
+                      "INSERT INTO main.trial SELECT * FROM moved");
     const std::string before = read_file(file);
     CHECK(Cache::open(file, OpenMode::read_only).winners() == std::vector<Trial>{sample_winner(2)});
     CHECK(read_file(file) == before);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "kernel_templates/catalog.h"
 #include "kernel_templates/space.h"
@@ -53,8 +54,19 @@ cache::LoadedWinner winner(std::int64_t rows, std::size_t n, cache::Trust trust 
     return loaded;
 }
 
+/// As the layers would find them.
+WinnersOf those_of(std::vector<cache::LoadedWinner> all) {
+    return [all = std::move(all)](std::string_view family, std::string_view static_fields) {
+        cache::StaticWinners found;
+        std::ranges::copy_if(all, std::back_inserter(found.winners), [&](const cache::LoadedWinner& winner) {
+            return winner.trial.key.family == family && winner.trial.key.static_fields == static_fields;
+        });
+        return found;
+    };
+}
+
 Choice chosen(std::vector<cache::LoadedWinner> winners, std::int64_t rows) {
-    const WinnerTable table(std::move(winners));
+    const WinnerTable table(those_of(std::move(winners)));
     const auto choice = choose(rmsnorm(rows), table.find(rmsnorm(rows)).winners, h100());
     REQUIRE(choice);
     return {choice->candidate, choice->origin, choice->trust, choice->measured_at, nullptr};
@@ -162,7 +174,7 @@ TEST_CASE(
         "fold_norm=1";
     const cache::LoadedWinner plain = product_winner(product("no", "no"), gemv + "0");
     const auto chosen_for = [](const Problem& problem, std::vector<cache::LoadedWinner> winners) {
-        const WinnerTable table(std::move(winners));
+        const WinnerTable table(those_of(std::move(winners)));
         const auto choice = choose(problem, table.find(problem).winners, h100());
         REQUIRE(choice);
         return Choice{choice->candidate, choice->origin, choice->trust, choice->measured_at, nullptr};
@@ -219,7 +231,7 @@ TEST_CASE("of winners of kin the nearer kin's come first, whatever their sizes, 
     const std::string of_decode = "unit=16 stages=12 producers=4 cluster=8";
     const std::string of_append = "unit=32 stages=8 producers=4 cluster=8";
     const auto chosen_for = [&](std::vector<cache::LoadedWinner> winners) {
-        const WinnerTable table(std::move(winners));
+        const WinnerTable table(those_of(std::move(winners)));
         const auto choice = choose(normed, table.find(normed).winners, h100());
         REQUIRE(choice);
         return Choice{choice->candidate, choice->origin, choice->trust, choice->measured_at, nullptr};
@@ -299,13 +311,28 @@ TEST_CASE("records that may not be dispatched are passed over, each with its rea
                                        {unknown, "no such candidate"},
                                        {unusable, "compute capability"}}) {
         CAPTURE(word);
-        const WinnerTable table({record});
+        const WinnerTable table(those_of({record}));
         const Knowledge knowledge = table.find(rmsnorm(16));
         CHECK(knowledge.winners.empty());
         REQUIRE(knowledge.passed_over.size() == 1);
         CHECK(knowledge.passed_over[0].find(word) != std::string::npos);
         CHECK(chosen({record}, 16).origin == Origin::fallback);
     }
+}
+
+TEST_CASE("a problem's records are asked for once, when it is first needed, and what they lack is told") {
+    int asked = 0;
+    const WinnerTable table([&](std::string_view family, std::string_view) {
+        ++asked;
+        CHECK(family == "rmsnorm");
+        return cache::StaticWinners{.winners = {winner(16, 1)}, .trouble = "some are damaged"};
+    });
+    CHECK(asked == 0);
+    const cache::LoadedWinner* record = table.find(rmsnorm(16)).winners.at(0).record;
+    const Knowledge again = table.find(rmsnorm(1024));
+    CHECK(asked == 1);
+    CHECK(again.winners.at(0).record == record);
+    CHECK(again.passed_over == std::vector<std::string>{"some are damaged"});
 }
 
 TEST_CASE("records of other problems are not looked at") {
@@ -332,7 +359,7 @@ TEST_CASE("whatever is stored, the choice is allowed here and its origin is true
         const Choice choice = chosen(winners, rows);
         RC_ASSERT(allowed(rmsnorm(rows), choice.candidate, h100()));
 
-        const WinnerTable table(winners);
+        const WinnerTable table(those_of(winners));
         const std::vector<KnownWinner> known = table.find(rmsnorm(rows)).winners;
         const bool has_exact = std::ranges::any_of(known, [&](const KnownWinner& one) {
             return one.trust != Trust::foreign && one.problem == rmsnorm(rows) &&

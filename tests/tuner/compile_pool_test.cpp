@@ -328,6 +328,29 @@ TEST_CASE("a pool that is taken down in the middle leaves at once") {
     CHECK(Clock::now() - start < std::chrono::seconds(20));  // on a busy machine; a compile has 60
 }
 
+TEST_CASE(
+    "nobody waits for a compile that hangs once a stop is asked for, and what is there is still given") {
+    const FakeMachine fakes("compile:match=" + words_of(ranked_candidate(0)) + ":hang");
+    const Scratch scratch;
+    auto cache = scratch.cache();
+    std::atomic<bool> stop = false;
+    CompilePoolOptions stoppable = options();
+    stoppable.stop = &stop;
+    CompilePool pool(cache, stoppable);
+    CompilePool::Share images(pool);
+    CHECK(images.get(norm_problem(1), ranked_candidate(1)).status == TrialStatus::ok);
+    const std::jthread asks([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(200));
+        stop = true;
+    });
+    const Clock::time_point start = Clock::now();
+    const ImageSource::Result given_up = images.get(norm_problem(1), ranked_candidate(0));
+    CHECK(given_up.status == TrialStatus::compile_failed);
+    CHECK(given_up.detail == "stopped");
+    CHECK(Clock::now() - start < std::chrono::seconds(20));  // on a busy machine; a compile has 60
+    CHECK(images.get(norm_problem(1), ranked_candidate(1)).status == TrialStatus::ok);
+}
+
 TEST_CASE("the real compiler makes the harness for every architecture, and its memory limit lets it") {
     const Scratch scratch;
     auto cache = scratch.cache();

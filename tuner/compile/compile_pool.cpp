@@ -20,6 +20,7 @@ using cache::TrialStatus;
 constexpr std::int64_t expected_bytes = 100'000;  // of an image
 constexpr std::string_view harness_source = "harness/harness.cu";
 constexpr std::size_t enough_jobs = 4;  // waiting, for each compiler
+constexpr std::chrono::milliseconds stop_interval{100};
 
 /// Somebody waits for it.
 constexpr runtime::Clock::time_point at_once = runtime::Clock::time_point::min();
@@ -239,16 +240,23 @@ void CompilePool::hurry(Job& job, runtime::Clock::time_point needed) {
 
 /// What the user waits for others that ask or store is waiting for its image, too.
 ImageSource::Result CompilePool::wait(User user, const JobPtr& job, runtime::Clock::time_point since) {
-    {
-        std::unique_lock lock(mutex_);
-        finished_.wait(lock, [&] { return job->state == State::done; });
-    }
+    const bool is_done = wait_until_done(*job);
     const std::lock_guard lock(callers_);
     store_finished();
     make_spare(job);
     forget_oldest();
     used_[user].waited += runtime::Clock::now() - since;
-    return job->result;
+    return is_done ? job->result : failed("stopped");
+}
+
+/// A signal's handler sets the flag and can wake nobody, so it is looked at ever again.
+bool CompilePool::wait_until_done(const Job& job) {
+    const auto is_done = [&] { return job.state == State::done; };
+    std::unique_lock lock(mutex_);
+    while (!finished_.wait_for(lock, stop_interval, is_done)) {
+        if (options_.stop != nullptr && *options_.stop) return false;
+    }
+    return true;
 }
 
 void CompilePool::make_spare(const JobPtr& job) {

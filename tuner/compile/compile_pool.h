@@ -6,6 +6,7 @@
 // long as there is room.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -30,6 +31,8 @@ struct CompilePoolOptions {
     std::chrono::milliseconds time_limit{60'000};  ///< for one image
     bool with_references = false;  ///< prefetch the problems' references, too: for who measures on a GPU
     std::int64_t image_bytes = std::int64_t{256} << 20;  ///< held in memory, about
+    /// Once this is set nobody waits for an image any more: it is compile_failed.
+    const std::atomic<bool>* stop = nullptr;
 };
 
 class CompilePool final {
@@ -97,6 +100,7 @@ class CompilePool final {
     void start_threads();
 
     Result wait(User user, const JobPtr& job, runtime::Clock::time_point since);
+    bool wait_until_done(const Job& job);
     void hurry(Job& job, runtime::Clock::time_point needed);
 
     void serve(runtime::CompilerProcess& compiler);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/dispatch/capture_file.h"
+#include "runtime/system/short_text.h"
 #include "tuner/errors.h"
 #include "tuner/models/call_time.h"
 
@@ -24,7 +25,7 @@ Calls calls_of(const std::vector<runtime::CapturedProblem>& captured, std::vecto
         std::string error;
         const std::optional<Problem> problem = parse_problem(one.problem, &error);
         if (!problem) {
-            warnings.push_back(fmt::format("left out: {} ({})", one.problem, error));
+            warnings.push_back(runtime::escape_controls(fmt::format("left out: {} ({})", one.problem, error)));
             continue;
         }
         auto& [known, calls] = by_text[to_string(*problem)];

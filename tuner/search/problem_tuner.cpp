@@ -18,6 +18,7 @@ namespace {
 using cache::Trial;
 using cache::TrialStatus;
 
+constexpr const char* stopped_early = "stopped before any candidate was measured";
 constexpr int attempts_over_runs = 3;  // a candidate that three runs did not survive gets no fourth
 
 /// Static plus the largest dynamic shared memory of any launch.
@@ -86,7 +87,7 @@ ProblemTuner::ProblemTuner(const Problem& problem, CandidateList candidates, Run
 ProblemResult ProblemTuner::run() {
     const Verdict ready = run_.measurer.begin_problem(problem_);
     if (ready.status != TrialStatus::ok) {
-        result_.failure = ready.detail;
+        result_.failure = run_.stop() ? stopped_early : ready.detail;
         return std::move(result_);
     }
     Race race(run_.measurer, *this);
@@ -181,6 +182,7 @@ std::optional<Contestant> ProblemTuner::contestant(const Candidate& candidate) {
     const Plan plan = candidate.variant->plan(problem_, candidate.config, run_.measurer.device().traits);
     if (run_.measurer.needs_images()) {
         ImageSource::Result compiled = run_.images.get(problem_, candidate);
+        if (compiled.status != TrialStatus::ok && run_.stop()) return std::nullopt;  // given up, it may be
         next.resources = with_plan(compiled.image.resources, plan);
         Verdict verdict{.status = compiled.status, .detail = compiled.detail};
         if (verdict.status == TrialStatus::ok) verdict = prune(candidate, next.resources);
@@ -309,7 +311,7 @@ void ProblemTuner::conclude(const Race& race, const Decision& decision) {
         if (standing.contestant.is_default && !standing.failed()) result_.fallback = latest(standing);
     }
     if (result_.winner) return;
-    if (run_.stop()) result_.failure = "stopped before any candidate was measured";
+    if (run_.stop()) result_.failure = stopped_early;
     if (result_.failure.empty()) {
         result_.failure = first_failure_.empty()
                               ? "no candidate of this family may run on this GPU"
