@@ -172,16 +172,16 @@ void put_in_fixed_order(const std::vector<Candidate>& fixed, std::vector<Candida
 
 }  // namespace
 
-std::size_t expected_candidates(Effort effort) {
-    constexpr std::size_t of_a_known_problem = 9;
-    if (effort == Effort::quick) return of_a_known_problem;
-    const Portions all = portions(effort, {}, {});
-    return 1 + all.winners + std::min<std::size_t>(all.predictions.best, 2000);
-}
-
 void prepare_list(const Problem& problem, std::size_t place, const RunContext& run) {
     const std::vector<Precedent> stored = stored_ones(run.knowledge.precedents(problem));
     run.predictions.prefetch(problem, portions_of(stored, run).predictions, place);
+}
+
+std::size_t expected_candidates(const Problem& problem, const RunContext& run) {
+    constexpr std::size_t most_predictions = 2000;
+    const Portions from = portions_of(stored_ones(run.knowledge.precedents(problem)), run);
+    if (from.most < SIZE_MAX) return from.most;
+    return 1 + from.winners + std::min(from.predictions.best, most_predictions);
 }
 
 bool was_raced(const Problem& problem, const RunContext& run) {
