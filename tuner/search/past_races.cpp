@@ -113,13 +113,15 @@ std::vector<Precedent> PastRaces::nearest(const Problem& problem) const {
     for (const PastRace& race : races->second) {
         const bool same_shape = static_part(race.problem) == static_part(problem);
         near.push_back({.race = &race,
+                        .same_problem = race.problem == problem,
                         .same_shape = same_shape,
                         .doublings = runtime::log2_distance(race.problem, problem),
                         .unlikeness = same_shape ? 0 : unlikeness(race.problem, problem)});
     }
     std::ranges::stable_sort(near, {}, [&](const Precedent& precedent) {
         return std::tuple(!precedent.same_shape, precedent.unlikeness,
-                          precedent.doublings + (precedent.race->gpu == here_ ? 0 : another_gpu));
+                          precedent.doublings + (precedent.race->gpu == here_ ? 0 : another_gpu),
+                          !precedent.same_problem);
     });
     return near;
 }

@@ -29,6 +29,7 @@ struct PastRace {
 /// A past race as another problem sees it.
 struct Precedent {
     const PastRace* race = nullptr;
+    bool same_problem = false;
     bool same_shape = false;  ///< the static fields are the same
     double doublings = 0;     ///< between the sizes of both, over all sizes that choose a kernel
     double unlikeness = 0;    ///< doublings of all integers and 1 for each choice that differs

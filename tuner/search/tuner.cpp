@@ -308,6 +308,7 @@ class Run {
 
     ProblemResult race(std::size_t index) {
         const Problem& problem = workload_.problems[index];
+        context_.measurer.expect_problem(problem);
         CandidateList candidates = list_candidates(problem, context_);
         candidates_listed_ += candidates.order.size();
         progress_.current_total = candidates.order.size();
