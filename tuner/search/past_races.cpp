@@ -45,16 +45,6 @@ std::optional<MeasuredKernel> kernel_of(const Family& family, const Trial& trial
     return MeasuredKernel{*candidate, trial.timing.median_us};
 }
 
-/// The winner's race with the winner alone.
-std::optional<PastRace> race_of(const Trial& winner) {
-    const Family* family = find_family(winner.key.family);
-    if (family == nullptr) return std::nullopt;
-    const auto problem = parse_problem(*family, winner.key.static_fields + ' ' + winner.key.dynamic_fields);
-    const std::optional<MeasuredKernel> kernel = kernel_of(*family, winner);
-    if (!problem || !kernel) return std::nullopt;
-    return PastRace{winner.key.gpu, *problem, winner.template_hash, {*kernel}};
-}
-
 void add_kernel(const MeasuredKernel& kernel, std::vector<MeasuredKernel>& kernels) {
     const auto known = std::ranges::find(kernels, kernel.candidate, &MeasuredKernel::candidate);
     if (known == kernels.end()) {
@@ -68,6 +58,21 @@ void add_kernel(const MeasuredKernel& kernel, std::vector<MeasuredKernel>& kerne
 
 bool PastRace::is_current() const {
     return template_hash(*kernels.front().candidate.variant) == winner_template;
+}
+
+/// The winner's race with the winner alone.
+std::optional<PastRace> PastRaces::race_of(const Trial& winner) const {
+    const Family* family = find_family(winner.key.family);
+    if (family == nullptr) return std::nullopt;
+    const auto problem = parse_problem(*family, winner.key.static_fields + ' ' + winner.key.dynamic_fields);
+    const std::optional<MeasuredKernel> kernel = kernel_of(*family, winner);
+    if (!problem || !kernel) return std::nullopt;
+    return PastRace{.gpu = winner.key.gpu,
+                    .problem = *problem,
+                    .winner_template = winner.template_hash,
+                    .kernels = {*kernel},
+                    .shape = static_part(*problem),
+                    .is_here = winner.key.gpu == here_};
 }
 
 PastRace* PastRaces::find(const cache::TuningKey& key) {
@@ -110,8 +115,10 @@ std::vector<Precedent> PastRaces::nearest(const Problem& problem) const {
     std::vector<Precedent> near;
     const auto races = races_.find(problem.family->name);
     if (races == races_.end()) return near;
+    const Problem shape = static_part(problem);
+    near.reserve(races->second.size());
     for (const PastRace& race : races->second) {
-        const bool same_shape = static_part(race.problem) == static_part(problem);
+        const bool same_shape = race.shape == shape;
         near.push_back({.race = &race,
                         .same_problem = race.problem == problem,
                         .same_shape = same_shape,
@@ -120,7 +127,7 @@ std::vector<Precedent> PastRaces::nearest(const Problem& problem) const {
     }
     std::ranges::stable_sort(near, {}, [&](const Precedent& precedent) {
         return std::tuple(!precedent.same_shape, precedent.unlikeness,
-                          precedent.doublings + (precedent.race->gpu == here_ ? 0 : another_gpu),
+                          precedent.doublings + (precedent.race->is_here ? 0 : another_gpu),
                           !precedent.same_problem);
     });
     return near;

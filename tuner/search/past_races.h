@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <deque>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,6 +21,8 @@ struct PastRace {
     Problem problem;
     std::string winner_template;          ///< hash of the winner's variant
     std::vector<MeasuredKernel> kernels;  ///< the winner first, then those that raced it
+    Problem shape;                        ///< the problem's static part
+    bool is_here = false;                 ///< on a GPU of the kind that is tuned
     bool of_this_run = false;
 
     /// Whether the winner's kernel is still the one that was measured.
@@ -52,6 +55,7 @@ class PastRaces {
 
   private:
     PastRace* find(const cache::TuningKey& key);
+    std::optional<PastRace> race_of(const cache::Trial& winner) const;
 
     cache::GpuKey here_;
     std::map<std::string, std::deque<PastRace>, std::less<>> races_;  ///< by family
