@@ -26,15 +26,17 @@ std::string text_of(const cache::TuningKey& key) {
 
 constexpr double another_gpu = 0.5;  // doublings that a GPU of another kind counts for
 
-double doublings_between(std::int64_t a, std::int64_t b) {
-    return std::abs(std::log2(static_cast<double>(a + 1)) - std::log2(static_cast<double>(b + 1)));
+std::array<double, max_fields> logs_of(const Problem& problem) {
+    std::array<double, max_fields> logs{};
+    for (std::size_t i = 0; i < max_fields; ++i) logs[i] = std::log2(static_cast<double>(problem[i] + 1));
+    return logs;
 }
 
-double unlikeness(const Problem& a, const Problem& b) {
+double unlikeness(const PastRace& race, const Problem& problem, const std::array<double, max_fields>& logs) {
     double sum = 0;
-    for (std::size_t i = 0; i < a.family->fields.size(); ++i) {
-        const bool is_choice = a.family->fields[i].kind == Field::Kind::choice;
-        sum += is_choice ? (a[i] == b[i] ? 0.0 : 1.0) : doublings_between(a[i], b[i]);
+    for (std::size_t i = 0; i < problem.family->fields.size(); ++i) {
+        const bool is_choice = problem.family->fields[i].kind == Field::Kind::choice;
+        sum += is_choice ? (race.problem[i] == problem[i] ? 0.0 : 1.0) : std::abs(race.logs[i] - logs[i]);
     }
     return sum;
 }
@@ -72,6 +74,7 @@ std::optional<PastRace> PastRaces::race_of(const Trial& winner) const {
                     .winner_template = winner.template_hash,
                     .kernels = {*kernel},
                     .shape = static_part(*problem),
+                    .logs = logs_of(*problem),
                     .is_here = winner.key.gpu == here_};
 }
 
@@ -116,6 +119,7 @@ std::vector<Precedent> PastRaces::nearest(const Problem& problem) const {
     const auto races = races_.find(problem.family->name);
     if (races == races_.end()) return near;
     const Problem shape = static_part(problem);
+    const std::array<double, max_fields> logs = logs_of(problem);
     near.reserve(races->second.size());
     for (const PastRace& race : races->second) {
         const bool same_shape = race.shape == shape;
@@ -123,7 +127,7 @@ std::vector<Precedent> PastRaces::nearest(const Problem& problem) const {
                         .same_problem = race.problem == problem,
                         .same_shape = same_shape,
                         .doublings = runtime::log2_distance(race.problem, problem),
-                        .unlikeness = same_shape ? 0 : unlikeness(race.problem, problem)});
+                        .unlikeness = same_shape ? 0 : unlikeness(race, problem, logs)});
     }
     std::ranges::stable_sort(near, {}, [&](const Precedent& precedent) {
         return std::tuple(!precedent.same_shape, precedent.unlikeness,

@@ -3,6 +3,7 @@
 // one thread.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <deque>
 #include <map>
@@ -22,6 +23,7 @@ struct PastRace {
     std::string winner_template;          ///< hash of the winner's variant
     std::vector<MeasuredKernel> kernels;  ///< the winner first, then those that raced it
     Problem shape;                        ///< the problem's static part
+    std::array<double, max_fields> logs;  ///< of its fields, each one more, to base 2
     bool is_here = false;                 ///< on a GPU of the kind that is tuned
     bool of_this_run = false;
 
