@@ -314,6 +314,7 @@ class Run {
         progress_.current_total = candidates.order.size();
         planned_ = std::min(planned_, now());
         prefetch(problem, candidates, until_planned());
+        context_.asked.begin(problem);
         planned_ += tuning_time(problem);
         prefetch_ahead(until_planned());
         ProblemTuner tuner(problem, std::move(candidates), context_);
@@ -441,7 +442,7 @@ class Run {
     }
 
     void prefetch(const Problem& problem, const CandidateList& candidates, std::chrono::milliseconds until) {
-        for (const Candidate& candidate : candidates.order) context_.asked.add(problem, candidate);
+        context_.asked.add(problem, candidates.order);
         if (context_.measurer.needs_images())
             ask_for_images(problem, surely_tried(problem, candidates, context_.measurer), until);
     }
