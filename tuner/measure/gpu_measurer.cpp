@@ -215,7 +215,7 @@ void GpuMeasurer::ensure_worker() {
 }
 
 Verdict GpuMeasurer::begin_problem(const Problem& problem) {
-    if (active_ && active_->problem == problem) return make_ready();
+    if (active_ && !ready_ && active_->problem == problem) return make_ready();  // expected
     if (asked_to_begin_) drop_expected();
     if (!worker_) start_spare();  // before the wait for a compiler
     const ImageSource::Result reference = images_->reference(problem);
