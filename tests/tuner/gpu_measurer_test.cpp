@@ -66,6 +66,35 @@ TEST_CASE("a sample has ten calls where weights or a cache are what is read") {
     CHECK(calls("attention_prefill" + heads + " causal=yes batch=1 q_len=8192") < 10);
 }
 
+TEST_CASE("a problem that is expected is begun meanwhile; one that is not, or a death, costs nothing else") {
+    Bench bench;
+    GpuMeasurer& measurer = *bench.session.measurer;
+    measurer.expect_problem(bench.problem);  // no worker yet
+    REQUIRE(measurer.begin_problem(bench.problem).detail == "");
+    CHECK(bench.verify(0).status == TrialStatus::ok);
+    measurer.end_problem();
+
+    const std::chrono::nanoseconds busy = measurer.busy();
+    measurer.expect_problem(bench.problem);
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    CHECK(measurer.begin_problem(bench.problem).detail == "");
+    CHECK(measurer.busy() - busy < std::chrono::milliseconds(50));  // the worker's own time
+    CHECK(bench.verify(0).status == TrialStatus::ok);
+    measurer.end_problem();
+
+    measurer.expect_problem(bench.problem);
+    const Problem other = norm_problem(128);
+    CHECK(measurer.begin_problem(other).detail == "");
+    measurer.end_problem();
+
+    measurer.expect_problem(bench.problem);
+    const pid_t worker = measurer.worker_pid();
+    kill(worker, SIGKILL);
+    CHECK(measurer.begin_problem(bench.problem).detail == "");
+    CHECK(bench.verify(0).status == TrialStatus::ok);
+    CHECK(measurer.worker_pid() != worker);  // which may have answered before
+}
+
 TEST_CASE("a crash at the first launch is tried once more alone, then recorded with its cause") {
     Bench bench("launch:match=" + words_of(ranked_candidate(1)) + ":fail=700");
     REQUIRE(bench.session.measurer->begin_problem(bench.problem).status == TrialStatus::ok);

@@ -72,6 +72,28 @@ TEST_CASE("a race on another GPU counts as half a doubling farther than one on t
     CHECK(precedents({}, {neighbour, foreign}) == candidates_of({foreign, neighbour}));
 }
 
+TEST_CASE("of races at sizes that choose alike the very problem's is the nearest") {
+    const std::string pages =
+        "attention_prefill dtype=bf16 causal=yes window=0 softcap=no lse=no lengths=paged page_size=16 "
+        "heads=32 kv_heads=8 head_dim=128 batch=1 q_len=32 kv_len=";
+    const auto raced = [&](const char* kv_len) {
+        cache::Trial trial = won(64, 0);
+        const Problem problem = *parse_problem(pages + kv_len);
+        trial.key = tuning_key(problem, device.gpu);
+        trial.candidate = to_string(*fallback(problem, device.traits));
+        return trial;
+    };
+    const test::Scratch scratch;
+    cache::Cache cache = scratch.cache();
+    Knowledge knowledge(cache, device, cache::Provenance::measured);
+    knowledge.add_lower({raced("2304"), raced("32")});
+    const Problem problem = *parse_problem(pages + "32");
+    const std::vector<Precedent> near = knowledge.precedents(problem);
+    REQUIRE(near.size() == 2);
+    CHECK(near[1].doublings == 0);
+    CHECK(near[0].race->problem == problem);
+}
+
 TEST_CASE("another shape is a precedent behind all races of the same one, the more alike the nearer") {
     const auto shaped = [](std::int64_t hidden, std::size_t place) {
         cache::Trial trial = won(64, place);

@@ -91,6 +91,25 @@ double spread(const std::string& name) {
     return 10.0 + static_cast<double>(std::hash<std::string>{}(name) % 2000) / 100.0;
 }
 
+/// Eight kernels that no prediction puts forward, a hundredth apart, the first of which has won.
+std::vector<cache::Trial> race_of_another_gpu(const Problem& problem, const Measurer& measurer) {
+    const auto space = ranked_space(problem, measurer.device().traits);
+    std::vector<cache::Trial> raced;
+    for (std::size_t i = 0; i < 8; ++i) {
+        cache::Trial trial;
+        trial.key = tuning_key(problem, measurer.device().gpu);
+        trial.key.gpu.name = "another";
+        trial.candidate = to_string(space[space.size() - 1 - i].candidate);
+        trial.template_hash = template_hash(*space[space.size() - 1 - i].candidate.variant);
+        trial.stage = cache::Stage::final_round;
+        trial.winner = i == 0;
+        const double us = 5 + 0.01 * static_cast<double>(i);
+        trial.timing = {.median_us = us, .p10_us = us, .p90_us = us, .samples = 10};
+        raced.push_back(trial);
+    }
+    return raced;
+}
+
 }  // namespace
 
 TEST_CASE("a workload is tuned, and every problem has one winner that the cache remembers") {
@@ -244,21 +263,7 @@ TEST_CASE("effort known measures a winner of a lower layer, which is not believe
 
 TEST_CASE("a problem with a shortlist races that and little else; a winner alone is no shortlist") {
     MadeUpMeasurer measurer;
-    const Problem problem = test::norm_problem(64);
-    const auto space = ranked_space(problem, measurer.device().traits);
-    std::vector<cache::Trial> raced;
-    for (std::size_t i = 0; i < 8; ++i) {
-        cache::Trial trial;
-        trial.key = tuning_key(problem, measurer.device().gpu);
-        trial.key.gpu.name = "another";
-        trial.candidate = to_string(space[space.size() - 1 - i].candidate);
-        trial.template_hash = template_hash(*space[space.size() - 1 - i].candidate.variant);
-        trial.stage = cache::Stage::final_round;
-        trial.winner = i == 0;
-        const double us = 5 + 0.01 * static_cast<double>(i);
-        trial.timing = {.median_us = us, .p10_us = us, .p90_us = us, .samples = 10};
-        raced.push_back(trial);
-    }
+    std::vector<cache::Trial> raced = race_of_another_gpu(test::norm_problem(64), measurer);
     const auto candidates = [&](std::vector<cache::Trial> lower) {
         const Scratch scratch;
         auto cache = scratch.cache();
@@ -281,6 +286,27 @@ TEST_CASE("a problem with a shortlist races that and little else; a winner alone
     CHECK(std::ranges::count_if(raced, [&](const cache::Trial& trial) {
               return measurer.verified.contains(trial.candidate);
           }) == 4);  // the default has the fifth place
+}
+
+TEST_CASE("how many candidates wait is counted by what is known of each problem") {
+    MadeUpMeasurer measurer;
+    const auto expected = [&](const std::vector<cache::Trial>& lower) {
+        const Scratch scratch;
+        auto cache = scratch.cache();
+        test::NoImages images;
+        std::size_t first = 0;
+        const auto note = [&](const Progress& progress) {
+            if (first == 0) first = progress.candidates_total;
+        };
+        (void)tune(workload({64, 8192}), {.effort = Effort::quick, .lower_trials = [&] { return lower; }},
+                   measurer, images, cache, note, never);
+        return first;  // the largest has its turn, the other one waits
+    };
+    std::vector<cache::Trial> raced = race_of_another_gpu(test::norm_problem(64), measurer);
+    CHECK(expected({}) == 12);
+    CHECK(expected(raced) == 9);
+    for (cache::Trial& trial : raced) trial.key.gpu = measurer.device().gpu;
+    CHECK(expected(raced) == 5);
 }
 
 TEST_CASE("where a problem's winner alone is known, kernels of the next size have its shortlist's places") {

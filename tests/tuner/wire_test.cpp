@@ -80,6 +80,7 @@ class NothingInside final : public HarnessImages {
   public:
     [[nodiscard]] ImageSource::Result harness() override { return {.detail = {}, .image = {}}; }
     [[nodiscard]] ImageSource::Result reference(const Problem&) override { return harness(); }
+    [[nodiscard]] bool has_reference(const Problem&) const override { return true; }
 };
 
 }  // namespace

@@ -127,6 +127,15 @@ ImageSource::Result CompilePool::reference(User user, const Problem& problem) {
     return wait(user, job, since);
 }
 
+bool CompilePool::has_reference(const Problem& problem) const {
+    const cache::ImageKey key = runtime::reference_image_key(problem, options_.arch, options_.nvrtc);
+    const std::lock_guard callers(callers_);
+    const auto job = jobs_.find(runtime::key_text(key));
+    if (job == jobs_.end()) return false;
+    const std::lock_guard lock(mutex_);
+    return job->second->state == State::done;
+}
+
 CompilePool::JobPtr CompilePool::enqueue_candidate(User user, const Problem& problem,
                                                    const Candidate& candidate,
                                                    runtime::Clock::time_point needed) {

@@ -79,6 +79,7 @@ class CompilePool final {
     Result get(User user, const Problem& problem, const Candidate& candidate);
     void release(const Problem& problem);
     Result reference(User user, const Problem& problem);
+    bool has_reference(const Problem& problem) const;
     Result harness(User user);
     std::int64_t compiled(User user) const;
     std::chrono::nanoseconds waited(User user) const;
@@ -153,6 +154,9 @@ class CompilePool::Share final : public ImageSource, public HarnessImages {
 
     [[nodiscard]] Result reference(const Problem& problem) override {
         return pool_.reference(user_, problem);
+    }
+    [[nodiscard]] bool has_reference(const Problem& problem) const override {
+        return pool_.has_reference(problem);
     }
     [[nodiscard]] Result harness() override { return pool_.harness(user_); }
 

@@ -49,6 +49,8 @@ class HarnessImages {
     [[nodiscard]] virtual ImageSource::Result harness() = 0;
     /// The slow and obviously right kernel of the problem's family.
     [[nodiscard]] virtual ImageSource::Result reference(const Problem& problem) = 0;
+    /// Whether reference() answers without waiting.
+    [[nodiscard]] virtual bool has_reference(const Problem& problem) const = 0;
 };
 
 }  // namespace hone::tuner

@@ -33,6 +33,10 @@ Clock::time_point deadline_of(const json& request) {
     return Clock::now() + std::chrono::milliseconds(integer(request, "limit_ms"));
 }
 
+std::int64_t microseconds_since(Clock::time_point start) {
+    return std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start).count();
+}
+
 class Worker {
   public:
     /// Opens the driver and NVML, most of a worker's start: one that waits as a spare has it behind it. What
@@ -84,6 +88,7 @@ class Worker {
     }
 
     json begin(const Message& request) {
+        const Clock::time_point start = Clock::now();
         const ProblemSetup setup = problem_setup_from_json(member(request.head, "setup"), names_);
         const Clock::time_point deadline = deadline_of(request.head);
         json reply = guarded([&] {
@@ -93,6 +98,7 @@ class Worker {
             return verifier_->begin(reference, setup.reference_plan, deadline);
         });
         reply["calls"] = sets_->calls();
+        reply["elapsed_us"] = microseconds_since(start);
         return reply;
     }
 
@@ -110,8 +116,7 @@ class Worker {
         const Clock::time_point start = Clock::now();
         json reply =
             guarded([&] { return verifier_->verify(image(call.image), call.plan, deadline_of(request)); });
-        reply["elapsed_us"] =
-            std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start).count();
+        reply["elapsed_us"] = microseconds_since(start);
         return reply;
     }
 

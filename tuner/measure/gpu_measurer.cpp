@@ -151,6 +151,7 @@ void GpuMeasurer::bury(bool hung, const std::string& cause) {
         ending == fmt::format("exit code {}", static_cast<int>(WorkerExit::deadline));
     worker_.reset();
     ready_ = false;
+    asked_to_begin_.reset();
     sent_.clear();
     if (left_at_deadline) throw Death{true, "did not end within its time limit"};
     throw Death{hung, cause == silent_death ? cause + ": " + ending : cause};
@@ -214,6 +215,8 @@ void GpuMeasurer::ensure_worker() {
 }
 
 Verdict GpuMeasurer::begin_problem(const Problem& problem) {
+    if (active_ && !ready_ && active_->problem == problem) return make_ready();  // expected
+    if (asked_to_begin_) drop_expected();
     if (!worker_) start_spare();  // before the wait for a compiler
     const ImageSource::Result reference = images_->reference(problem);
     if (reference.status != TrialStatus::ok) {
@@ -224,9 +227,34 @@ Verdict GpuMeasurer::begin_problem(const Problem& problem) {
         if (harness.status != TrialStatus::ok) return {.status = harness.status, .detail = harness.detail};
         harness_ = std::move(harness.image);
     }
-    active_ = Active{.problem = problem, .setup = setup_of(problem), .reference = reference.image};
-    ready_ = false;
+    activate(problem, reference.image);
     return make_ready();
+}
+
+void GpuMeasurer::activate(const Problem& problem, cache::Image reference) {
+    active_ = Active{.problem = problem, .setup = setup_of(problem), .reference = std::move(reference)};
+    ready_ = false;
+}
+
+void GpuMeasurer::expect_problem(const Problem& problem) {
+    if (!worker_ || sent_.empty() || active_ || !images_->has_reference(problem)) return;
+    ImageSource::Result reference = images_->reference(problem);
+    if (reference.status != TrialStatus::ok) return;
+    activate(problem, std::move(reference.image));
+    try {
+        ask_to_begin();
+    } catch (const Death& death) {
+        count_early_death(death);  // the next worker is asked in its turn
+    }
+}
+
+/// Another problem than the expected one begins.
+void GpuMeasurer::drop_expected() {
+    try {
+        [[maybe_unused]] const Verdict verdict = hear_of_begin();
+    } catch (const Death& death) {
+        count_early_death(death);
+    }
 }
 
 /// Brings this worker, or a fresh one, to the active problem. The reference kernel that runs on the way
@@ -254,9 +282,27 @@ Verdict GpuMeasurer::begin_in_worker() {
         }
         sent_.insert("harness");
     }
+    if (!asked_to_begin_) ask_to_begin();
+    return hear_of_begin();
+}
+
+void GpuMeasurer::ask_to_begin() {
     const milliseconds limit = begin_limit();
     const json begin{{"op", "begin"}, {"setup", to_json(active_->setup)}, {"limit_ms", limit.count()}};
-    return ask(begin, active_->reference.cubin, limit, [&](const Reply& reply) {
+    const Clock::time_point start = Clock::now();
+    in_protocol([&] {
+        worker_->channel().send(begin, active_->reference.cubin, start + limit + options_.grace);
+        asked_to_begin_ = start;
+    });
+}
+
+/// The worker may have been idle for a while when it is heard.
+Verdict GpuMeasurer::hear_of_begin() {
+    const std::chrono::nanoseconds before = busy_;
+    return in_protocol([&] {
+        const Reply reply = receive(*asked_to_begin_, begin_limit());
+        asked_to_begin_.reset();
+        busy_ = before + std::chrono::microseconds(integer(reply, "elapsed_us"));
         calls_ = std::max(1, small_integer(reply, "calls"));
         return verdict_from_json(member(reply, "verdict"));
     });

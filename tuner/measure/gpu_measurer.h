@@ -61,6 +61,8 @@ class GpuMeasurer final : public Measurer {
     /// Starts the worker, which opens the driver and makes its context while others go on. Throws WorkerError
     /// when it cannot be started.
     void get_ready() override;
+    /// Has the worker begin it meanwhile, where there is one and the reference is compiled.
+    void expect_problem(const Problem& problem) override;
     /// Throws NoDeviceError when the worker sees no such GPU, WorkerError when workers cannot be started.
     [[nodiscard]] Verdict begin_problem(const Problem& problem) override;
     [[nodiscard]] Verdict verify(const CandidateImage& candidate) override;
@@ -109,8 +111,12 @@ class GpuMeasurer final : public Measurer {
     [[nodiscard]] nlohmann::json hello() const;
     void ensure_worker();
     void start_worker();
+    void activate(const Problem& problem, cache::Image reference);
     Verdict make_ready();
     Verdict begin_in_worker();
+    void ask_to_begin();
+    Verdict hear_of_begin();
+    void drop_expected();
     Verdict send_image(const CandidateImage& candidate);
     std::vector<Samples> interleave_once(const std::vector<CandidateImage>& candidates, int rounds);
     [[nodiscard]] CandidateCall call_of(const CandidateImage& candidate) const;
@@ -133,6 +139,7 @@ class GpuMeasurer final : public Measurer {
     std::optional<cache::Image> harness_;
     std::set<std::string> sent_;  ///< images that this worker holds
     bool ready_ = false;          ///< this worker holds the harness and the active problem
+    std::optional<runtime::Clock::time_point> asked_to_begin_;  ///< this worker, which has not answered yet
     std::chrono::nanoseconds busy_{};
     int calls_ = 1;
     int early_deaths_ = 0;

@@ -64,6 +64,8 @@ class Measurer {
 
     /// A problem will follow soon: what takes time before the first one begins.
     virtual void get_ready() {}
+    /// The next one to begin: what can be done for it while others go on.
+    virtual void expect_problem(const Problem&) {}
     /// Allocates and fills the rotating input sets and runs the reference. A failure (out of memory,
     /// reference does not compile) ends the problem, not the run.
     [[nodiscard]] virtual Verdict begin_problem(const Problem& problem) = 0;

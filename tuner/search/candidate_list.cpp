@@ -36,22 +36,22 @@ bool is_known(const Precedent& nearest) {
 
 /// The kernels of a race at these very sizes say nearly all; those of other sizes or shapes leave a part to
 /// predictions. docs/how-we-measure.md has the figures behind the numbers.
-Portions quick_portions(const std::vector<Precedent>& stored, const cache::GpuKey& here) {
+Portions quick_portions(const std::vector<Precedent>& stored) {
     if (stored.empty()) return {.winners_of_run = 4, .predictions = {16, 2}, .most = 12};
     const Precedent& nearest = stored.front();
     if (!nearest.same_shape) {
         return {.nearest_race = 4, .other_shape = 4, .winners_of_run = 4, .predictions = {8, 1}, .most = 12};
     }
-    if (is_known(nearest) && nearest.race->gpu == here)
+    if (is_known(nearest) && nearest.race->is_here)
         return {.nearest_race = 8, .winners_of_run = 2, .predictions = {2, 1, 1.1}, .most = 5};
     if (is_known(nearest))
         return {.nearest_race = 8, .winners_of_run = 2, .predictions = {2, 1, 1.25}, .most = 9};
     return {.nearest_race = 8, .winners_of_run = 4, .predictions = {8, 1}, .most = 12};
 }
 
-Portions portions(Effort effort, const std::vector<Precedent>& stored, const cache::GpuKey& here) {
+Portions portions(Effort effort, const std::vector<Precedent>& stored) {
     switch (effort) {
-        case Effort::quick: return quick_portions(stored, here);
+        case Effort::quick: return quick_portions(stored);
         case Effort::known: return {.winners = 2};
         case Effort::standard:
         case Effort::exhaustive: break;
@@ -140,10 +140,6 @@ Wanted wanted_first(const Problem& problem, const DeviceTraits& traits, const Ca
 }
 
 /// Those that were known before this run.
-Portions portions_of(const std::vector<Precedent>& stored, const RunContext& run) {
-    return portions(run.options.effort, stored, run.measurer.device().gpu);
-}
-
 std::vector<Precedent> stored_ones(std::vector<Precedent> precedents) {
     std::erase_if(precedents, [](const Precedent& precedent) { return precedent.race->of_this_run; });
     return precedents;
@@ -172,16 +168,16 @@ void put_in_fixed_order(const std::vector<Candidate>& fixed, std::vector<Candida
 
 }  // namespace
 
-std::size_t expected_candidates(Effort effort) {
-    constexpr std::size_t of_a_known_problem = 9;
-    if (effort == Effort::quick) return of_a_known_problem;
-    const Portions all = portions(effort, {}, {});
-    return 1 + all.winners + std::min<std::size_t>(all.predictions.best, 2000);
-}
-
 void prepare_list(const Problem& problem, std::size_t place, const RunContext& run) {
     const std::vector<Precedent> stored = stored_ones(run.knowledge.precedents(problem));
-    run.predictions.prefetch(problem, portions_of(stored, run).predictions, place);
+    run.predictions.prefetch(problem, portions(run.options.effort, stored).predictions, place);
+}
+
+std::size_t expected_candidates(const Problem& problem, const RunContext& run) {
+    constexpr std::size_t most_predictions = 2000;
+    const Portions from = portions(run.options.effort, stored_ones(run.knowledge.precedents(problem)));
+    if (from.most < SIZE_MAX) return from.most;
+    return 1 + from.winners + std::min(from.predictions.best, most_predictions);
 }
 
 bool was_raced(const Problem& problem, const RunContext& run) {
@@ -191,8 +187,7 @@ bool was_raced(const Problem& problem, const RunContext& run) {
 
 bool was_raced_here(const Problem& problem, const RunContext& run) {
     const std::vector<Precedent> stored = stored_ones(run.knowledge.precedents(problem));
-    return !stored.empty() && is_known(stored.front()) &&
-           stored.front().race->gpu == run.measurer.device().gpu;
+    return !stored.empty() && is_known(stored.front()) && stored.front().race->is_here;
 }
 
 CandidateList list_candidates(const Problem& problem, const RunContext& run) {
@@ -202,7 +197,7 @@ CandidateList list_candidates(const Problem& problem, const RunContext& run) {
     CandidateList list{.order = {},
                        .fallback = fallback(problem, traits),
                        .incumbent = incumbent_of(stored, problem, traits)};
-    const Portions from = portions_of(stored, run);
+    const Portions from = portions(run.options.effort, stored);
     const std::vector<Candidate> predicted = run.predictions.get(problem, from.predictions);
     const auto wanted_from = [&](const std::vector<Precedent>& races) {
         Wanted wanted = wanted_first(problem, traits, list, from);
@@ -238,7 +233,7 @@ std::vector<Candidate> known_candidates(const Problem& problem, const RunContext
     const CandidateList list{.order = {},
                              .fallback = fallback(problem, traits),
                              .incumbent = incumbent_of(stored, problem, traits)};
-    const Portions from = portions_of(stored, run);
+    const Portions from = portions(run.options.effort, stored);
     Wanted wanted = wanted_first(problem, traits, list, from);
     add_measured(stored, stored, from, wanted);
     std::vector<Candidate> known = wanted.list();

@@ -21,8 +21,8 @@ struct CandidateList {
     std::optional<Candidate> incumbent;  ///< keeps its place unless it is beaten clearly
     std::size_t first_culprit = 0;       ///< index into order
 };
-/// How many candidates a problem has on the average, for estimates before there is a list.
-[[nodiscard]] std::size_t expected_candidates(Effort effort);
+/// How many candidates the problem's list will have, about, for estimates before there is one.
+[[nodiscard]] std::size_t expected_candidates(const Problem& problem, const RunContext& run);
 /// Starts what takes time about a list, ahead of list_candidates(); `place`: the problem's turn.
 void prepare_list(const Problem& problem, std::size_t place, const RunContext& run);
 [[nodiscard]] CandidateList list_candidates(const Problem& problem, const RunContext& run);

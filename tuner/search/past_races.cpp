@@ -26,15 +26,17 @@ std::string text_of(const cache::TuningKey& key) {
 
 constexpr double another_gpu = 0.5;  // doublings that a GPU of another kind counts for
 
-double doublings_between(std::int64_t a, std::int64_t b) {
-    return std::abs(std::log2(static_cast<double>(a + 1)) - std::log2(static_cast<double>(b + 1)));
+std::array<double, max_fields> logs_of(const Problem& problem) {
+    std::array<double, max_fields> logs{};
+    for (std::size_t i = 0; i < max_fields; ++i) logs[i] = std::log2(static_cast<double>(problem[i] + 1));
+    return logs;
 }
 
-double unlikeness(const Problem& a, const Problem& b) {
+double unlikeness(const PastRace& race, const Problem& problem, const std::array<double, max_fields>& logs) {
     double sum = 0;
-    for (std::size_t i = 0; i < a.family->fields.size(); ++i) {
-        const bool is_choice = a.family->fields[i].kind == Field::Kind::choice;
-        sum += is_choice ? (a[i] == b[i] ? 0.0 : 1.0) : doublings_between(a[i], b[i]);
+    for (std::size_t i = 0; i < problem.family->fields.size(); ++i) {
+        const bool is_choice = problem.family->fields[i].kind == Field::Kind::choice;
+        sum += is_choice ? (race.problem[i] == problem[i] ? 0.0 : 1.0) : std::abs(race.logs[i] - logs[i]);
     }
     return sum;
 }
@@ -43,16 +45,6 @@ std::optional<MeasuredKernel> kernel_of(const Family& family, const Trial& trial
     const std::optional<Candidate> candidate = parse_candidate(family, trial.candidate);
     if (!candidate) return std::nullopt;
     return MeasuredKernel{*candidate, trial.timing.median_us};
-}
-
-/// The winner's race with the winner alone.
-std::optional<PastRace> race_of(const Trial& winner) {
-    const Family* family = find_family(winner.key.family);
-    if (family == nullptr) return std::nullopt;
-    const auto problem = parse_problem(*family, winner.key.static_fields + ' ' + winner.key.dynamic_fields);
-    const std::optional<MeasuredKernel> kernel = kernel_of(*family, winner);
-    if (!problem || !kernel) return std::nullopt;
-    return PastRace{winner.key.gpu, *problem, winner.template_hash, {*kernel}};
 }
 
 void add_kernel(const MeasuredKernel& kernel, std::vector<MeasuredKernel>& kernels) {
@@ -68,6 +60,22 @@ void add_kernel(const MeasuredKernel& kernel, std::vector<MeasuredKernel>& kerne
 
 bool PastRace::is_current() const {
     return template_hash(*kernels.front().candidate.variant) == winner_template;
+}
+
+/// The winner's race with the winner alone.
+std::optional<PastRace> PastRaces::race_of(const Trial& winner) const {
+    const Family* family = find_family(winner.key.family);
+    if (family == nullptr) return std::nullopt;
+    const auto problem = parse_problem(*family, winner.key.static_fields + ' ' + winner.key.dynamic_fields);
+    const std::optional<MeasuredKernel> kernel = kernel_of(*family, winner);
+    if (!problem || !kernel) return std::nullopt;
+    return PastRace{.gpu = winner.key.gpu,
+                    .problem = *problem,
+                    .winner_template = winner.template_hash,
+                    .kernels = {*kernel},
+                    .shape = static_part(*problem),
+                    .logs = logs_of(*problem),
+                    .is_here = winner.key.gpu == here_};
 }
 
 PastRace* PastRaces::find(const cache::TuningKey& key) {
@@ -110,16 +118,21 @@ std::vector<Precedent> PastRaces::nearest(const Problem& problem) const {
     std::vector<Precedent> near;
     const auto races = races_.find(problem.family->name);
     if (races == races_.end()) return near;
+    const Problem shape = static_part(problem);
+    const std::array<double, max_fields> logs = logs_of(problem);
+    near.reserve(races->second.size());
     for (const PastRace& race : races->second) {
-        const bool same_shape = static_part(race.problem) == static_part(problem);
+        const bool same_shape = race.shape == shape;
         near.push_back({.race = &race,
+                        .same_problem = race.problem == problem,
                         .same_shape = same_shape,
                         .doublings = runtime::log2_distance(race.problem, problem),
-                        .unlikeness = same_shape ? 0 : unlikeness(race.problem, problem)});
+                        .unlikeness = same_shape ? 0 : unlikeness(race, problem, logs)});
     }
     std::ranges::stable_sort(near, {}, [&](const Precedent& precedent) {
         return std::tuple(!precedent.same_shape, precedent.unlikeness,
-                          precedent.doublings + (precedent.race->gpu == here_ ? 0 : another_gpu));
+                          precedent.doublings + (precedent.race->is_here ? 0 : another_gpu),
+                          !precedent.same_problem);
     });
     return near;
 }

@@ -248,6 +248,7 @@ class Run {
             finished_.push_back(options_.retune ? std::nullopt : knowledge_.finished_winner(problem));
             is_open_.push_back(!finished_.back());
         }
+        expected_.resize(finished_.size());
         prefetched_.resize(finished_.size());
         is_known_asked_.resize(finished_.size());
     }
@@ -307,11 +308,13 @@ class Run {
 
     ProblemResult race(std::size_t index) {
         const Problem& problem = workload_.problems[index];
+        context_.measurer.expect_problem(problem);
         CandidateList candidates = list_candidates(problem, context_);
         candidates_listed_ += candidates.order.size();
         progress_.current_total = candidates.order.size();
         planned_ = std::min(planned_, now());
         prefetch(problem, candidates, until_planned());
+        context_.asked.begin(problem);
         planned_ += tuning_time(problem);
         prefetch_ahead(until_planned());
         ProblemTuner tuner(problem, std::move(candidates), context_);
@@ -439,7 +442,7 @@ class Run {
     }
 
     void prefetch(const Problem& problem, const CandidateList& candidates, std::chrono::milliseconds until) {
-        for (const Candidate& candidate : candidates.order) context_.asked.add(problem, candidate);
+        context_.asked.add(problem, candidates.order);
         if (context_.measurer.needs_images())
             ask_for_images(problem, surely_tried(problem, candidates, context_.measurer), until);
     }
@@ -535,13 +538,24 @@ class Run {
         return static_cast<std::size_t>(std::ranges::count_if(work_.agenda.waiting(hand_), is_open));
     }
 
+    /// Candidates of the races that wait.
+    [[nodiscard]] std::size_t expected_in_races() {
+        if (is_second_look_) return 0;
+        std::size_t sum = 0;
+        for (const std::size_t index : work_.agenda.waiting(hand_)) {
+            if (!is_open_[index]) continue;
+            std::optional<std::size_t>& expected = expected_[index];
+            if (!expected) expected = expected_candidates(workload_.problems[index], context_);
+            sum += *expected;
+        }
+        return sum;
+    }
+
     void report() {
         if (!progress_sink_) return;
-        const std::size_t left = waiting();
         progress_.problems_total = work_.agenda.count(hand_);
-        progress_.candidates_total =
-            candidates_listed_ + (is_second_look_ ? 0 : left * expected_candidates(options_.effort));
-        time_left_->keep(left);
+        progress_.candidates_total = candidates_listed_ + expected_in_races();
+        time_left_->keep(waiting());
         progress_.left = time_left_->left(now());
         const bool is_to_be_continued = !is_second_look_ && options_.effort == Effort::quick;
         if (progress_.left && is_to_be_continued) {
@@ -565,6 +579,7 @@ class Run {
     std::vector<std::optional<cache::Trial>> finished_;  ///< by problem, as all that follow
     std::vector<bool> is_open_;                          ///< not finished
     std::vector<std::optional<cache::Trial>> first_answers_;
+    std::vector<std::optional<std::size_t>> expected_;  ///< candidates, before there is a list
     std::vector<bool> prefetched_;
     std::vector<bool> is_known_asked_;             ///< images of its known candidates, ahead of its list
     std::map<std::size_t, cache::Trial> winners_;  ///< of what this hand has raced and is to look at again
