@@ -160,6 +160,7 @@ TEST_CASE("prefill with late maxima is right in three stages, with more tiles th
     check(" lengths=cumulative", "1");
     check(" lengths=paged page_size=256", "1");
     check(" lengths=paged page_size=64", "0");
+    check(" lengths=paged page_size=32", "0");
     check(" lengths=paged page_size=16", "0");
 }
 
@@ -219,7 +220,7 @@ TEST_CASE("prefill of packed sequences is right, and what lies behind them does 
 }
 
 TEST_CASE("prefill from pages smaller than a tile is right, whatever stands in pages of others") {
-    for (const char* page_size : {"1", "8", "16", "48"}) check_page_size(page_size);
+    for (const char* page_size : {"1", "8", "16", "32", "48"}) check_page_size(page_size);
 }
 
 TEST_CASE("prefill from pages of a tile and more is right, whatever stands in pages of others") {
