@@ -181,11 +181,9 @@ struct Line {
     }
 };
 /// Of `count` sequences, which place(i) counts from either end, how many come before the first with at least
-/// so many queries: eight starts are read at a time. Where one query is enough nobody looks, since that would
-/// take half a microsecond before the first copy: those without any are at the end.
+/// so many queries: eight starts are read at a time.
 template <class Place>
 constexpr int before_first_with(const int* starts, int count, int least_queries, Place place) {
-    if (least_queries <= 1) return 0;
     constexpr int together = 8;
     for (int before = 0; before < count; before += together) {
         unsigned enough = 0;
