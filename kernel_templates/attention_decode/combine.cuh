@@ -9,6 +9,8 @@
 namespace hone::attention_decode {
 
 inline constexpr int combine_threads = 128;
+/// Nearly all lists have no more; more at once would take registers that blocks beside each other need.
+inline constexpr int few_pieces = 4;
 inline constexpr bool leaves_pieces = cluster == 1 && join_way == Join::second_launch;
 
 __device__ inline void combine(const Tensors& tensors) {
@@ -35,7 +37,8 @@ __device__ inline void combine(const Tensors& tensors) {
     const Workspace workspace(tensors, static_cast<int>(gridDim.x));
     for (int item = threadIdx.x; item < row_items; item += combine_threads) {
         const int all = static_cast<int>(blockIdx.y) * row_items + item;
-        workspace.join(pieces, place, all).store(tensors, sequence, lines > 1 ? place : list_in_line, all);
+        workspace.join<few_pieces>(pieces, place, all)
+            .store(tensors, sequence, lines > 1 ? place : list_in_line, all);
     }
 }
 

@@ -72,6 +72,15 @@ static_assert(head_dim % result_vector == 0, "an access does not reach past the 
 class Joined {
   public:
     __device__ void include(const State& state) { max_ = fmaxf(max_, state.max); }
+    /// After more maxima are included: sums so far were relative to `max`.
+    __device__ void shrink(float max) {
+        const float weight = fast_exp2(max - finite_max(max_));
+        sum_ *= weight;
+        sums_.x *= weight;
+        sums_.y *= weight;
+        sums_.z *= weight;
+        sums_.w *= weight;
+    }
     /// After all maxima are included.
     __device__ void add(const State& state, const float4& sums) {
         const float weight = fast_exp2(state.max - finite_max(max_));
@@ -140,9 +149,10 @@ class Workspace {
     }
     /// By one thread, after the barrier behind leave().
     __device__ void raise(int piece) const { raise_flag(flags_ + piece, ready); }
-    /// By one thread, before the barrier that join() stands behind.
+    /// By all threads that compute, before the barrier that join() stands behind: each looks at flags of its
+    /// own, since one flag after the other would be a way to memory each.
     __device__ void await(const Pieces& pieces, int line) const {
-        for (int i = 0; i < pieces.count(); ++i) {
+        for (int i = threadIdx.x; i < pieces.count(); i += compute_threads) {
             uint64* const flag = flags_ + index(pieces, line, i);
             while (flag_value(flag) != ready) {
             }
@@ -151,17 +161,30 @@ class Workspace {
     }
 
     /// Four columns of a row from the pieces of slots `first`, `first + 1`, ..., which belong to line `line`.
+    /// `at_once`: pieces that are asked for before the first of them is waited for; the way from memory is
+    /// nearly all of the time that it takes.
+    template <int at_once>
     __device__ Joined join(const Pieces& pieces, int line, int item) const {
         const int row = item / row_items;
+        const int count = pieces.count();
         Joined joined;
-        for (int i = 0; i < pieces.count(); ++i) joined.include(load_state(index(pieces, line, i), row));
-#pragma unroll 8
-        for (int i = 0; i < pieces.count(); ++i) {
-            const int piece = index(pieces, line, i);
-            const float* from = sums_ + (static_cast<int64>(piece) * items + item) * 4;
-            const Packet<float, 4> part = load_packet<float, 4>(from);
-            joined.add(load_state(piece, row),
-                       {part.elements[0], part.elements[1], part.elements[2], part.elements[3]});
+        for (int first = 0; first < count; first += at_once) {
+            State states[at_once];
+            float4 sums[at_once];
+#pragma unroll
+            for (int i = 0; i < at_once; ++i) {
+                const int piece = index(pieces, line, min(first + i, count - 1));
+                states[i] = load_state(piece, row);
+                sums[i] = load_sums(piece, item);
+            }
+            const float max = joined.state().max;
+#pragma unroll
+            for (int i = 0; i < at_once; ++i) joined.include(states[i]);
+            joined.shrink(max);
+#pragma unroll
+            for (int i = 0; i < at_once; ++i) {
+                if (first + i < count) joined.add(states[i], sums[i]);
+            }
         }
         return joined;
     }
@@ -171,6 +194,11 @@ class Workspace {
 
     __device__ static int index(const Pieces& pieces, int line, int i) {
         return ((pieces.first + i) * lines + line) * 2 + (i == 0 ? 1 : 0);
+    }
+    __device__ float4 load_sums(int piece, int item) const {
+        const Packet<float, 4> sums =
+            load_packet<float, 4>(sums_ + (static_cast<int64>(piece) * items + item) * 4);
+        return {sums.elements[0], sums.elements[1], sums.elements[2], sums.elements[3]};
     }
     __device__ State load_state(int piece, int row) const {
         const Packet<float, 2> state =
@@ -282,10 +310,13 @@ __device__ inline void join_ended(const Tensors& tensors, const Shared& shared) 
     if (ended.pieces.count() < 2) return;
     const Workspace workspace(tensors, static_cast<int>(gridDim.x));
     const int line = static_cast<int>(blockIdx.x) % lines;
-    if (threadIdx.x == 0) workspace.await(ended.pieces, line);
+    workspace.await(ended.pieces, line);
     sync_compute_warps();
+    // Those of a list where one sequence has all multiprocessors for its eight, as far as registers last.
+    constexpr int many_pieces = 18;
+    constexpr int at_once = compute_threads * Tuned::blocks_per_sm <= 256 ? many_pieces : many_pieces / 2;
     for (int item = threadIdx.x; item < items; item += compute_threads)
-        workspace.join(ended.pieces, line, item).store(tensors, ended.sequence, ended.list, item);
+        workspace.join<at_once>(ended.pieces, line, item).store(tensors, ended.sequence, ended.list, item);
 }
 
 }  // namespace hone::attention_decode

@@ -22,14 +22,18 @@ void check_problem(const std::string& text, std::size_t each, AttentionLayout la
     }
 }
 
-/// One candidate of wgmma, which must be among those that the rules allow.
-void check_wgmma(const std::string& text, const std::string& config, AttentionLayout layout = {}) {
+/// One candidate, which must be among those that the rules allow.
+void check_candidate(const std::string& text, const std::string& written, AttentionLayout layout = {}) {
     const AttentionCase attention(text, layout);
-    const Candidate candidate = parse_candidate(*attention.problem().family, "wgmma " + config).value();
+    const Candidate candidate = parse_candidate(*attention.problem().family, written).value();
     if (!runs_on(*candidate.variant, Bench::get().traits)) return;
     REQUIRE(allowed(attention.problem(), candidate, Bench::get().traits));
     INFO(text << " | " << to_string(candidate));
     CHECK(attention.fault_of(attention.run(candidate, false)) == "");
+}
+
+void check_wgmma(const std::string& text, const std::string& config, AttentionLayout layout = {}) {
+    check_candidate(text, "wgmma " + config, layout);
 }
 
 std::string prefill(const std::string& rest) { return "attention_prefill " + rest; }
@@ -160,6 +164,7 @@ TEST_CASE("prefill with late maxima is right in three stages, with more tiles th
     check(" lengths=cumulative", "1");
     check(" lengths=paged page_size=256", "1");
     check(" lengths=paged page_size=64", "0");
+    check(" lengths=paged page_size=32", "0");
     check(" lengths=paged page_size=16", "0");
 }
 
@@ -219,7 +224,7 @@ TEST_CASE("prefill of packed sequences is right, and what lies behind them does 
 }
 
 TEST_CASE("prefill from pages smaller than a tile is right, whatever stands in pages of others") {
-    for (const char* page_size : {"1", "8", "16", "48"}) check_page_size(page_size);
+    for (const char* page_size : {"1", "8", "16", "32", "48"}) check_page_size(page_size);
 }
 
 TEST_CASE("prefill from pages of a tile and more is right, whatever stands in pages of others") {
@@ -472,6 +477,24 @@ TEST_CASE("decode with windows, softcap and strides is right") {
     check_problem(decode("dtype=bf16 softcap=yes lse=yes" + sizes), 1);
     check_problem(decode("dtype=bf16 causal=yes" + sizes), 1, {.padding = 8, .heads_first = true});
     check_problem(decode("dtype=bf16 causal=yes" + sizes), 1, {.padding = 64});
+}
+
+TEST_CASE("decode whose lists are cut into few pieces and into many is right, whoever adds them") {
+    for (const std::string join : {"0", "1"}) {
+        const std::string rest = " cluster=1 join=" + join + " side_by_side=";
+        for (const char* heads : {"heads=4 kv_heads=1", "heads=32 kv_heads=8", "heads=40 kv_heads=40"}) {
+            const std::string text =
+                decode(std::string("dtype=bf16 lse=yes head_dim=64 q_tokens=1 q_len=1 batch=1 kv_len=2200 ") +
+                       heads);
+            check_candidate(text,
+                            "ring rows=8 warps=4 unit=16 stages=8 producers=4" + rest + "0 blocks_per_sm=1");
+            check_candidate(text, "registers rows=8 warps=4 unit=16 join=" + join +
+                                      " side_by_side=0 load_hint=2 blocks_per_sm=1");
+        }
+        check_candidate(decode("dtype=bf16 lengths=yes heads=16 kv_heads=8 head_dim=128 q_tokens=1 q_len=1 "
+                               "batch=3 kv_len=1500"),
+                        "ring rows=8 warps=8 unit=32 stages=8 producers=0" + rest + "1 blocks_per_sm=1");
+    }
 }
 
 TEST_CASE("decode of long caches is right where they are split, and gives the same bits each time") {

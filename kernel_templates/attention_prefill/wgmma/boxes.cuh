@@ -36,20 +36,16 @@ class Boxes {
         if constexpr (paged) key_page_ = look_up(feed, tile, tile.last);
     }
     __device__ void follow(const Feed&, const Tile&) {}
-    __device__ void load_first_keys(const Feed& feed, const Tile& tile) {
-        load_keys(feed, tile, tile.last);
-        turn_pages(feed, tile, tile.last - 1);
-    }
+    __device__ void load_first_keys(const Feed& feed, const Tile& tile) { load_keys(feed, tile, tile.last); }
     __device__ void load_blocks(const Feed& feed, const Tile& tile, int block, const Tile&) {
         load_keys(feed, tile, block - 1);
         load_values(feed, tile, block);
-        turn_pages(feed, tile, block - 2);
     }
     __device__ void load_last_values(const Feed& feed, const Tile& tile, const Tile&) {
         load_values(feed, tile, tile.first);
     }
-    /// The same with each step in one place, since compilers take it as often as it stands somewhere;
-    /// `find_next` finds the next tile meanwhile.
+    /// Keys and values of pages, each step in one place, since compilers take it as often as it stands
+    /// somewhere; `find_next` finds the next tile meanwhile.
     template <class FindNext>
     __device__ void load_tile(const Feed& feed, const Tile& tile, FindNext find_next) {
 #pragma unroll 1
@@ -104,7 +100,7 @@ class Boxes {
     /// any.
     __device__ void turn_pages(const Feed& feed, const Tile& tile, int block) {
         value_page_ = key_page_;
-        if constexpr (paged) key_page_ = look_up(feed, tile, max(block, tile.first));
+        key_page_ = look_up(feed, tile, max(block, tile.first));
     }
     __device__ static int look_up(const Feed& feed, const Tile& tile, int block) {
         return page_of_box(feed, tile, block, boxes > 1 ? static_cast<int>(threadIdx.x) % 32 : 0);

@@ -53,11 +53,11 @@ struct Geometry {
     }
     /// Whether threads copy keys and values row by row, and not tensor copies.
     constexpr bool by_rows() const { return widens() || !has_boxes(); }
-    /// Threads that produce: one, or whole warpgroups where threads copy, or where a warp alone would take
-    /// too long to issue the copies.
+    /// Whether whole warps produce: all of their warpgroup where threads copy, some where one alone would
+    /// take too long to issue the copies.
     constexpr bool many_produce() const { return by_rows() || boxes() > 1; }
-    /// Warps that issue boxes: each has some of every stage, since nobody else would keep it from falling
-    /// behind the stages by more than a phase of their barriers.
+    /// Warps that issue boxes. Each has some of every stage: a warp without could fall two phases behind a
+    /// barrier, which look like none, and wait for ever.
     constexpr int box_warps() const { return boxes() < 4 ? boxes() : 4; }
     constexpr int producer_threads() const {
         if (by_rows()) return 128 * producers();
@@ -82,7 +82,7 @@ struct Geometry {
     constexpr int drawn_bytes() const { return looks_up() && many_produce() ? 16 : 0; }
     /// Whether tensor copies look up pages.
     constexpr bool looks_up() const { return page_size > 0 && !by_rows(); }
-    /// The next tile, which each warp of those leaves here while the present one lasts.
+    /// The next tile, which each warp that looks pages up leaves here while the present one lasts.
     constexpr int next_tiles_at() const { return drawn_at() + drawn_bytes(); }
     constexpr int next_tiles_bytes() const { return looks_up() ? box_warps() * tile_bytes : 0; }
     /// What a launch asks for: the base is moved up to a multiple of `alignment`.

@@ -21,11 +21,10 @@
 //             bytes; after the last tile only the arrival, for no tile. Empty: the consumer's four warps,
 //             after the tile's last product with keys, or when the fragments are in registers.
 //   keys, values   per stage, rings of their own. Full: the producer's arrival and the bytes, or arrivals of
-//   all
-//             of its threads. Empty: all warps of all consumers, after the product that reads them has ended.
+//             all of its threads. Empty: all warps of all consumers, after the product that reads them has
+//             ended.
 // Named barriers: 1 to `consumers` for the turns of ping-pong, 128 threads arriving and 128 waiting; the next
-// ones for a consumer's own threads, when they have cleared values
-// or converted queries (queries.cuh).
+// ones for a consumer's own threads, when they have cleared values or converted queries (queries.cuh).
 #include "attention_prefill/wgmma/consumer.cuh"
 #include "attention_prefill/wgmma/producer.cuh"
 #include "device/level_2.cuh"

@@ -44,7 +44,7 @@ struct Layout {
         return base + geometry.tiles_at() + (warpgroup * query_stages + stage) * Geometry::tile_bytes;
     }
 
-    /// Where one of many producers leaves the number that it has drawn.
+    /// Where one of many producers leaves the number that it has drawn for all.
     __device__ uint32 drawn() const { return base + geometry.drawn_at(); }
     /// The place of the next tile of the thread's warp.
     __device__ uint32 next_tile() const {
@@ -72,8 +72,8 @@ __device__ inline void store_tile(uint32 address, const Tile& tile) {
     store_shared(address + 16, uint4{static_cast<uint32>(s.q_len), static_cast<uint32>(s.kv_len),
                                      static_cast<uint32>(s.q_start), static_cast<uint32>(s.kv_start)});
 }
-/// The tile that the thread itself has stored.
-__device__ inline Tile load_own_tile(uint32 address, const Call& call) {
+/// By every thread that asks.
+__device__ inline Tile load_uniform_tile(uint32 address, const Call& call) {
     const uint4 place = load_shared_16(address);
     Tile tile{static_cast<int>(place.x),
               static_cast<int>(place.y),

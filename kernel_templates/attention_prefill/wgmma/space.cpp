@@ -114,10 +114,11 @@ std::optional<WgmmaConfig> fallback(const Problem& problem, const DeviceTraits& 
     const bool equal_tiles = !p.has_ramp() && p.lengths == Lengths::none;
     std::vector<WgmmaConfig> configs;
     for (WgmmaConfig c : shapes) {
+        // Late maxima beside them would spill where scores are capped.
+        if (p.softcap && c.query_in_registers != 0) continue;
         for (const std::int64_t drawn : {1, 0}) {
-            // Equal tiles have nothing to even out, and those that are drawn would spill with queries in
-            // registers beside late maxima.
-            if (drawn == 1 && (equal_tiles || c.query_in_registers != 0)) continue;
+            // Equal tiles have nothing to even out.
+            if (drawn == 1 && equal_tiles) continue;
             for (const std::int64_t section : tunables[index_of(&WgmmaConfig::section_mib)].values.span()) {
                 c.late_maxima = may_be_late(p) ? 1 : 0;
                 c.dynamic = drawn;
