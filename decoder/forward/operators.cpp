@@ -1,6 +1,7 @@
 #include "decoder/forward/operators.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <iterator>
 #include <utility>
 
@@ -166,6 +167,24 @@ NormOutput output_of_norms(const Description& model, const ModelWeights& weights
     }
 }
 
+/// Steps of how many tokens have norms and sums in their products: of packed codes, whose kernels for few
+/// tokens add up the squares of x while they bring it to shared memory, and sums are asked for ahead.
+std::int64_t most_whole_tokens(const Description& model, const ModelWeights& weights) {
+    const models::Model& m = model.model;
+    if (m.norms != models::NormPlaces::before || m.norm != "rmsnorm" || m.norm_unit_offset ||
+        model.has_experts())
+        return 0;
+    const char* fuse = std::getenv("HONE_FUSE");
+    const std::optional<QuantFormat> format = weights.code_format.format;
+    const bool packed = format && (*format == QuantFormat::w4a16 || *format == QuantFormat::w8a16);
+    const auto has_codes = [](const LayerWeights& layer) {
+        return layer.qkv.is_coded && layer.output.is_coded && layer.up.is_coded;
+    };
+    const bool all_packed = packed && std::ranges::all_of(weights.layers, has_codes);
+    if (fuse != nullptr && (all_packed || !format)) return std::atoi(fuse);
+    return 0;
+}
+
 ExpertLinear experts_of(const Description& model, std::int64_t tokens) {
     return {.experts = model.model.experts,
             .top_k = model.model.experts_per_token,
@@ -210,6 +229,7 @@ std::int64_t ExpertOperators::workspace_bytes(std::int64_t tokens) const {
 Operators::Operators(Runtime& runtime, const Description& model, const ModelWeights& weights,
                      const Capacity& capacity) {
     norms_write_codes = output_of_norms(model, weights) != NormOutput::same;
+    whole.most_tokens = std::min(most_whole_tokens(model, weights), capacity.sequences);
     const std::size_t windows = model.windows().size();
     one_query.resize(windows);
     any_queries.resize(windows);
@@ -229,12 +249,14 @@ void Operators::prepare_again(Part part, Runtime& runtime, const Description& mo
     }
 }
 
-std::vector<PrepareReport> Operators::reports(Part part) const {
+std::vector<PrepareReport> Operators::reports(Part part, std::int64_t tokens) const {
     std::vector<PrepareReport> reports;
     const auto add = [&](const PreparedKernel& kernel) { add_reports_of(kernel, reports); };
     switch (part) {
-        case Part::network_norm: add(norms_write_codes ? coded_norm : norm); break;
-        case Part::qkv: qkv.add_reports(reports); break;
+        case Part::network_norm:
+            if (!are_whole(tokens)) add(norms_write_codes ? coded_norm : norm);
+            break;
+        case Part::qkv: (are_whole(tokens) ? whole.qkv : qkv).add_reports(reports); break;
         case Part::append:
             if (!appends_in_attention()) add(append);
             break;
@@ -245,9 +267,9 @@ std::vector<PrepareReport> Operators::reports(Part part) const {
                 for (const AttentionKernel& kernel : one_query) add(kernel);
             }
             break;
-        case Part::output: output.add_reports(reports); break;
+        case Part::output: (are_whole(tokens) ? whole.output : output).add_reports(reports); break;
         case Part::network:
-            network.add_reports(reports);
+            (are_whole(tokens) ? whole.network : network).add_reports(reports);
             experts.up.add_reports(reports);
             experts.down.add_reports(reports);
             break;
@@ -278,14 +300,13 @@ std::vector<Operators::Preparation> Operators::preparations(Runtime& runtime, co
             [&, window] { return prepared_one_query(runtime, m, capacity, window); });
     }
     const bool codes = norms_write_codes;
-    add(Part::qkv, qkv, [&, tokens, codes] {
-        return Product(runtime,
-                       {.in = m.hidden_size,
-                        .out = model.qkv_width(),
-                        .max_tokens = tokens,
-                        .dtype = m.dtype,
-                        .bias = m.qkv_bias},
-                       kinds_of(weights, &LayerWeights::qkv), codes);
+    const Linear projection{.in = m.hidden_size,
+                            .out = model.qkv_width(),
+                            .max_tokens = tokens,
+                            .dtype = m.dtype,
+                            .bias = m.qkv_bias};
+    add(Part::qkv, qkv, [&, projection, codes] {
+        return Product(runtime, projection, kinds_of(weights, &LayerWeights::qkv), codes);
     });
     if (model.has_wide_head_norms()) {
         add({}, query_norm,
@@ -293,17 +314,31 @@ std::vector<Operators::Preparation> Operators::preparations(Runtime& runtime, co
         add({}, key_norm,
             [&, tokens] { return prepared_norm_of_heads(runtime, m, model.kv_width(), tokens); });
     }
-    add(Part::output, output, [&, tokens] {
-        return Product(runtime,
-                       {.in = model.q_width(),
-                        .out = m.hidden_size,
-                        .max_tokens = tokens,
-                        .dtype = m.dtype,
-                        .bias = m.output_bias},
-                       kinds_of(weights, &LayerWeights::output));
-    });
+    const Linear back{.in = model.q_width(),
+                      .out = m.hidden_size,
+                      .max_tokens = tokens,
+                      .dtype = m.dtype,
+                      .bias = m.output_bias};
+    add(Part::output, output,
+        [&, back] { return Product(runtime, back, kinds_of(weights, &LayerWeights::output)); });
     add(Part::network, network,
         [&, tokens, codes] { return Network(runtime, model, tokens, kinds_of_networks(weights), codes); });
+    if (const std::int64_t few = whole.most_tokens; few > 0) {
+        add(Part::qkv, whole.qkv, [&, projection, few] {
+            Linear normed = projection;
+            normed.max_tokens = few;
+            normed.norm = true;
+            return Product(runtime, normed, kinds_of(weights, &LayerWeights::qkv));
+        });
+        add(Part::output, whole.output, [&, back, few] {
+            Linear added = back;
+            added.max_tokens = few;
+            added.residual = true;
+            return Product(runtime, added, kinds_of(weights, &LayerWeights::output));
+        });
+        add(Part::network, whole.network,
+            [&, few] { return Network(runtime, model, few, kinds_of_networks(weights), false, true); });
+    }
     if (model.has_experts()) {
         add({}, experts.router, [&, tokens] {
             return Product(runtime,

@@ -43,6 +43,15 @@ struct ExpertOperators {
     [[nodiscard]] std::int64_t workspace_bytes(std::int64_t tokens) const;
 };
 
+/// A layer's products with the norms in front of them and the sums behind them: two launches fewer, for steps
+/// of one token a sequence that have few of them.
+struct WholeOperators {
+    std::int64_t most_tokens = 0;  ///< 0: there are none
+    Product qkv;
+    Product output;
+    Network network;
+};
+
 struct Operators {
     /// Prepares them all: loads, or compiles, what calls up to `capacity` can reach. Throws Error.
     Operators(Runtime& runtime, const Description& model, const ModelWeights& weights,
@@ -52,8 +61,10 @@ struct Operators {
     /// this part. Throws Error.
     void prepare_again(Part part, Runtime& runtime, const Description& model, const ModelWeights& weights,
                        const Capacity& capacity);
-    /// What was chosen for them.
-    [[nodiscard]] std::vector<PrepareReport> reports(Part part) const;
+    /// What was chosen for them, for steps of one token a sequence and so many tokens.
+    [[nodiscard]] std::vector<PrepareReport> reports(Part part, std::int64_t tokens) const;
+    /// Whether such a step's products have norms and sums in them.
+    [[nodiscard]] bool are_whole(std::int64_t tokens) const { return tokens <= whole.most_tokens; }
 
     /// Whether attention of steps of one token a sequence is the append, too.
     [[nodiscard]] bool appends_in_attention() const {
@@ -81,6 +92,7 @@ struct Operators {
     std::vector<AttentionAppendKernel> appending;
     Product output;
     Network network;
+    WholeOperators whole;
     ExpertOperators experts;  ///< as network prepared where layers have them
     Product head;
     SampleKernel sample;

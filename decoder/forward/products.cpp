@@ -15,6 +15,8 @@ Product::Product(Runtime& runtime, const Linear& linear, const WeightKinds& weig
         .zeros = weights.format.zeros,
         .quantized_x = takes_codes,
         .bias = linear.bias,
+        .residual = linear.residual,
+        .norm = linear.norm,
     });
 }
 
@@ -29,14 +31,17 @@ Status Product::run(CUstream_st* stream, const MatrixWeight& weight, LinearArgs 
         .x_scales = x_scales,
         .weight = weight.packed,
         .bias = args.bias,
+        .residual = args.residual,
         .out = args.out,
         .workspace = args.workspace,
+        .norm_weight = args.norm_weight,
+        .epsilon = args.epsilon,
     };
     return coded_.run(stream, coded, tokens);
 }
 
 Network::Network(Runtime& runtime, const Description& model, std::int64_t max_tokens,
-                 const WeightKinds& weights, bool takes_codes) {
+                 const WeightKinds& weights, bool takes_codes, bool whole) {
     const models::Model& m = model.model;
     if (weights.numbers) {
         dense_ = runtime.prepare(FusedFfn{.hidden = m.hidden_size,
@@ -45,7 +50,9 @@ Network::Network(Runtime& runtime, const Description& model, std::int64_t max_to
                                           .dtype = m.dtype,
                                           .activation = model.activation(),
                                           .gated = m.gated_ffn,
-                                          .bias = m.ffn_bias});
+                                          .bias = m.ffn_bias,
+                                          .residual = whole,
+                                          .norm = whole});
     }
     if (!weights.codes) return;
     coded_ = runtime.prepare(QuantizedFfn{.hidden = m.hidden_size,
@@ -58,7 +65,9 @@ Network::Network(Runtime& runtime, const Description& model, std::int64_t max_to
                                           .quantized_x = takes_codes,
                                           .activation = model.activation(),
                                           .gated = m.gated_ffn,
-                                          .bias = m.ffn_bias});
+                                          .bias = m.ffn_bias,
+                                          .residual = whole,
+                                          .norm = whole});
 }
 
 Status Network::run(CUstream_st* stream, const LayerWeights& layer, FusedFfnArgs args, std::int64_t tokens,
@@ -79,8 +88,11 @@ Status Network::run(CUstream_st* stream, const LayerWeights& layer, FusedFfnArgs
         .down = layer.down.packed,
         .up_bias = layer.up_bias,
         .down_bias = layer.down_bias,
+        .residual = args.residual,
         .out = args.out,
         .workspace = args.workspace,
+        .norm_weight = args.norm_weight,
+        .epsilon = args.epsilon,
     };
     return coded_.run(stream, coded, tokens);
 }

@@ -62,8 +62,9 @@ class Product : public ForEitherWeight<LinearKernel, QuantizedLinearKernel> {
 class Network : public ForEitherWeight<FusedFfnKernel, QuantizedFfnKernel> {
   public:
     Network() = default;
+    /// `whole`: with the norm in front and the sum behind; not with codes for x.
     Network(Runtime& runtime, const Description& model, std::int64_t max_tokens, const WeightKinds& weights,
-            bool takes_codes);
+            bool takes_codes, bool whole = false);
 
     /// `args` without weights and biases; x_scales as a product's.
     [[nodiscard]] Status run(CUstream_st* stream, const LayerWeights& layer, FusedFfnArgs args,
