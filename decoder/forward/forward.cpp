@@ -62,7 +62,8 @@ std::int64_t Forward::workspace_bytes(const Operators& operators) const {
         std::max({operators.qkv.workspace_bytes(tokens), operators.output.workspace_bytes(tokens),
                   operators.network.workspace_bytes(tokens), operators.experts.workspace_bytes(tokens),
                   operators.head.workspace_bytes(sequences)});
-    if (const std::int64_t few = operators.whole.most_tokens; few > 0) {
+    if (!operators.whole.sequences.empty()) {
+        const std::int64_t few = operators.whole.sequences.back();
         workspace = std::max({workspace, operators.whole.qkv.workspace_bytes(few),
                               operators.whole.output.workspace_bytes(few),
                               operators.whole.network.workspace_bytes(few)});

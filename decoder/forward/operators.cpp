@@ -1,7 +1,6 @@
 #include "decoder/forward/operators.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <iterator>
 #include <utility>
 
@@ -167,22 +166,33 @@ NormOutput output_of_norms(const Description& model, const ModelWeights& weights
     }
 }
 
-/// Steps of how many tokens have norms and sums in their products: of packed codes, whose kernels for few
-/// tokens add up the squares of x while they bring it to shared memory, and sums are asked for ahead.
-std::int64_t most_whole_tokens(const Description& model, const ModelWeights& weights) {
+/// Of queries, keys and values.
+Linear projection_of(const Description& model, std::int64_t tokens) {
+    return {.in = model.model.hidden_size,
+            .out = model.qkv_width(),
+            .max_tokens = tokens,
+            .dtype = model.model.dtype,
+            .bias = model.model.qkv_bias};
+}
+
+/// Numbers of sequences whose steps have norms and sums within their products: where both products behind a
+/// norm have kernels for which that is no more than a launch less.
+std::vector<std::int64_t> whole_steps(Runtime& runtime, const Description& model, const ModelWeights& weights,
+                                      const Capacity& capacity) {
     const models::Model& m = model.model;
     if (m.norms != models::NormPlaces::before || m.norm != "rmsnorm" || m.norm_unit_offset ||
         model.has_experts())
-        return 0;
-    const char* fuse = std::getenv("HONE_FUSE");
-    const std::optional<QuantFormat> format = weights.code_format.format;
-    const bool packed = format && (*format == QuantFormat::w4a16 || *format == QuantFormat::w8a16);
-    const auto has_codes = [](const LayerWeights& layer) {
-        return layer.qkv.is_coded && layer.output.is_coded && layer.up.is_coded;
-    };
-    const bool all_packed = packed && std::ranges::all_of(weights.layers, has_codes);
-    if (fuse != nullptr && (all_packed || !format)) return std::atoi(fuse);
-    return 0;
+        return {};
+    const WeightKinds qkv = kinds_of(weights, &LayerWeights::qkv);
+    const WeightKinds network = kinds_of_networks(weights);
+    std::vector<std::int64_t> found;
+    for (const std::int64_t sequences : {1, 2, 4, 8, 16}) {
+        if (sequences <= capacity.sequences &&
+            Product::normalizes(runtime, projection_of(model, sequences), qkv, sequences) &&
+            Network::normalizes(runtime, model, network, sequences))
+            found.push_back(sequences);
+    }
+    return found;
 }
 
 ExpertLinear experts_of(const Description& model, std::int64_t tokens) {
@@ -229,7 +239,7 @@ std::int64_t ExpertOperators::workspace_bytes(std::int64_t tokens) const {
 Operators::Operators(Runtime& runtime, const Description& model, const ModelWeights& weights,
                      const Capacity& capacity) {
     norms_write_codes = output_of_norms(model, weights) != NormOutput::same;
-    whole.most_tokens = std::min(most_whole_tokens(model, weights), capacity.sequences);
+    whole.sequences = whole_steps(runtime, model, weights, capacity);
     const std::size_t windows = model.windows().size();
     one_query.resize(windows);
     any_queries.resize(windows);
@@ -300,13 +310,8 @@ std::vector<Operators::Preparation> Operators::preparations(Runtime& runtime, co
             [&, window] { return prepared_one_query(runtime, m, capacity, window); });
     }
     const bool codes = norms_write_codes;
-    const Linear projection{.in = m.hidden_size,
-                            .out = model.qkv_width(),
-                            .max_tokens = tokens,
-                            .dtype = m.dtype,
-                            .bias = m.qkv_bias};
-    add(Part::qkv, qkv, [&, projection, codes] {
-        return Product(runtime, projection, kinds_of(weights, &LayerWeights::qkv), codes);
+    add(Part::qkv, qkv, [&, tokens, codes] {
+        return Product(runtime, projection_of(model, tokens), kinds_of(weights, &LayerWeights::qkv), codes);
     });
     if (model.has_wide_head_norms()) {
         add({}, query_norm,
@@ -323,10 +328,10 @@ std::vector<Operators::Preparation> Operators::preparations(Runtime& runtime, co
         [&, back] { return Product(runtime, back, kinds_of(weights, &LayerWeights::output)); });
     add(Part::network, network,
         [&, tokens, codes] { return Network(runtime, model, tokens, kinds_of_networks(weights), codes); });
-    if (const std::int64_t few = whole.most_tokens; few > 0) {
-        add(Part::qkv, whole.qkv, [&, projection, few] {
-            Linear normed = projection;
-            normed.max_tokens = few;
+    if (!whole.sequences.empty()) {
+        const std::int64_t few = whole.sequences.back();
+        add(Part::qkv, whole.qkv, [&, few] {
+            Linear normed = projection_of(model, few);
             normed.norm = true;
             return Product(runtime, normed, kinds_of(weights, &LayerWeights::qkv));
         });

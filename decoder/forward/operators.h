@@ -43,10 +43,10 @@ struct ExpertOperators {
     [[nodiscard]] std::int64_t workspace_bytes(std::int64_t tokens) const;
 };
 
-/// A layer's products with the norms in front of them and the sums behind them: two launches fewer, for steps
-/// of one token a sequence that have few of them.
+/// A layer's products with the norms in front of them and the sums behind them, two launches fewer: for some
+/// steps of one token a sequence.
 struct WholeOperators {
-    std::int64_t most_tokens = 0;  ///< 0: there are none
+    std::vector<std::int64_t> sequences;  ///< of such steps, ascending; empty: there are none
     Product qkv;
     Product output;
     Network network;
@@ -64,7 +64,9 @@ struct Operators {
     /// What was chosen for them, for steps of one token a sequence and so many tokens.
     [[nodiscard]] std::vector<PrepareReport> reports(Part part, std::int64_t tokens) const;
     /// Whether such a step's products have norms and sums in them.
-    [[nodiscard]] bool are_whole(std::int64_t tokens) const { return tokens <= whole.most_tokens; }
+    [[nodiscard]] bool are_whole(std::int64_t tokens) const {
+        return std::ranges::find(whole.sequences, tokens) != whole.sequences.end();
+    }
 
     /// Whether attention of steps of one token a sequence is the append, too.
     [[nodiscard]] bool appends_in_attention() const {
