@@ -112,6 +112,37 @@ TEST_CASE("a step names the kernels that a tuner may choose, each with the probl
     CHECK(raced_parts(over_codes) == parts);
 }
 
+TEST_CASE("steps have norms and sums in their products where those have kernels that normalize on the way") {
+    const test::FakeMachine fakes;
+    ModelOptions options = test::small_options();
+    options.made_up->hidden_size = 2048;
+    options.made_up->intermediate_size = 2048;
+    options.made_up->num_attention_heads = 32;
+    options.made_up->num_key_value_heads = 16;
+    options.max_sequences = 8;
+    RunningModel model(options);
+    Forward& forward = model.forward();
+    // linear's ring is what 8 tokens take by default, gemv one.
+    const auto has_norms = [&](std::int64_t sequences) {
+        return std::ranges::count_if(forward.chain_times(sequences, 100, 2).parts, [](const auto& of) {
+            return of.part == Part::attention_norm || of.part == Part::network_norm;
+        });
+    };
+    CHECK(has_norms(1) == 2);
+    CHECK(has_norms(8) == 0);
+    CHECK(forward.chain_times(8, 100, 2).launches + 2 * 2 == forward.chain_times(1, 100, 2).launches);
+    for (const StepKernel& kernel : forward.step_kernels({8, 100})) {
+        const std::string problem = to_string(kernel.problem);
+        CAPTURE(problem);
+        CHECK(kernel.part != Part::network_norm);
+        if (kernel.part == Part::qkv) CHECK(problem.find("norm=yes") != std::string::npos);
+        if (kernel.part == Part::output) CHECK(problem.find("residual=yes") != std::string::npos);
+        forward.take(kernel, kernel.candidate);
+    }
+    CHECK(has_norms(8) == 0);
+    CHECK(model.runtime().counters().failed_launches == 0);
+}
+
 TEST_CASE("steps with other kernels are replayed beside the step as it is, which stays as it was") {
     const test::FakeMachine fakes;
     RunningModel model(test::small_options());

@@ -54,9 +54,9 @@ struct WalkGeometry {
     constexpr int scale_words() const { return has_scales() ? turns() * turn() * scale_columns() : 0; }
     constexpr int digit_sums_at() const { return scales_at() + 4 * scale_words(); }
     constexpr int digit_sum_words() const { return zeros ? turns() * turn() * sets * scale_columns() : 0; }
-    // Sums of squares of x [tokens][units], whole pairs.
+    // Sums of squares of x [tokens][units], in whole 16 bytes.
     constexpr int squares_at() const { return digit_sums_at() + 4 * digit_sum_words(); }
-    constexpr int square_words() const { return norm ? (tokens * turns() * turn() + 1) / 2 * 2 : 0; }
+    constexpr int square_words() const { return norm ? (tokens * turns() * turn() + 3) / 4 * 4 : 0; }
     constexpr int barriers_at() const { return squares_at() + 4 * square_words(); }
 
     // Sums of the warps: buffers of [k_warps][products][columns][partial_pitch] floats; a pitch that puts
