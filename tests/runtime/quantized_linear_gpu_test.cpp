@@ -81,9 +81,6 @@ TEST_CASE("small calls of every variant of quantized_linear are right") {
     check_problem("dtype=bf16 format=fp8 group=128 quantized_x=yes in=256 out=144 tokens=20");
     check_problem("dtype=bf16 format=w4a16 group=64 zeros=yes norm=yes residual=yes in=192 out=80 tokens=3");
     check_problem("dtype=bf16 format=w4a16 norm=yes gated=yes activation=silu in=192 out=80 tokens=1");
-    check_variant("ring", "dtype=bf16 format=w4a16 group=64 norm=yes in=1024 out=272 tokens=9", 4);
-    check_variant("ring",
-                  "dtype=bf16 format=w8a16 norm=yes gated=yes activation=silu in=1024 out=80 tokens=3", 2);
     check_variant("dequantize", "dtype=bf16 format=w4a16 group=64 zeros=yes in=192 out=80 tokens=257", 1);
     check_variant("dequantize",
                   "dtype=fp16 format=w8a16 gated=yes activation=silu norm=yes in=72 out=64 tokens=257", 1);
@@ -228,22 +225,6 @@ TEST_CASE("a norm is part of the products of packed weights for few tokens") {
         check_variant(variant, "dtype=bf16 residual=yes format=w4a16 group=128 in=14336 out=4096 tokens=1", 3,
                       5);
     }
-}
-
-TEST_CASE("a norm is part of ring's products of packed weights") {
-    for (const std::int64_t tokens : {1, 5, 8, 11, 16, 40}) {
-        check_variant("ring",
-                      "dtype=bf16 norm=yes format=w4a16 group=128 in=4096 out=1040" + tokens_text(tokens), 6,
-                      5);
-        check_variant(
-            "ring",
-            "dtype=bf16 norm=yes gated=yes activation=silu format=w4a16 group=64 zeros=yes in=2048 out=4112" +
-                tokens_text(tokens),
-            4, 5);
-    }
-    check_variant("ring", "dtype=bf16 norm=yes residual=yes format=w8a16 in=3072 out=4400 tokens=8", 6, 5);
-    check_variant("ring", "dtype=bf16 norm=yes format=w4a16 in=1136 out=1040 tokens=8", 2, 5);
-    check_variant("ring", "dtype=fp16 norm=yes format=w4a16 group=128 in=4096 out=1040 tokens=8", 2, 5);
 }
 
 TEST_CASE("x becomes codes as the reference's does, rows of zeros too") {

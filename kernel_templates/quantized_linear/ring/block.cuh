@@ -3,7 +3,6 @@
 #pragma once
 
 #include "device/cluster_barrier.cuh"
-#include "device/mma.cuh"
 #include "quantized_linear/ring/geometry.cuh"
 #include "quantized_linear/tensors.cuh"
 
@@ -13,28 +12,19 @@ static_assert(is_packed, "codes in the order of the tensor cores' left operand")
 
 /// Scales of groups travel with the codes; those of rows are for the finishers.
 inline constexpr bool has_groups = format == Format::w4a16 && group != 0;
-/// Of a config without regard to a norm.
-inline constexpr RingGeometry plain_geometry{.bits = format == Format::w4a16 ? 4 : 8,
-                                             .group = has_groups ? group : 0,
-                                             .zeros = has_groups && has_zeros,
-                                             .products = products,
-                                             .in = in,
-                                             .tokens = Tuned::tokens,
-                                             .rows = Tuned::rows,
-                                             .warp_rows = Tuned::warp_rows,
-                                             .k_warps = Tuned::k_warps,
-                                             .stage_columns = Tuned::stage_columns,
-                                             .stages = Tuned::stages,
-                                             .cluster_k = Tuned::cluster_k,
-                                             .x_streams = Tuned::x_streams != 0,
-                                             .norm = false};
-/// x times the norm's weight may leave fp16's range, not bf16's.
-inline constexpr bool folds_norm = has_norm && is_bf16<Element> && plain_geometry.can_fold();
-inline constexpr RingGeometry geometry = [] {
-    RingGeometry g = plain_geometry;
-    g.norm = folds_norm;
-    return g;
-}();
+inline constexpr RingGeometry geometry{.bits = format == Format::w4a16 ? 4 : 8,
+                                       .group = has_groups ? group : 0,
+                                       .zeros = has_groups && has_zeros,
+                                       .products = products,
+                                       .in = in,
+                                       .tokens = Tuned::tokens,
+                                       .rows = Tuned::rows,
+                                       .warp_rows = Tuned::warp_rows,
+                                       .k_warps = Tuned::k_warps,
+                                       .stage_columns = Tuned::stage_columns,
+                                       .stages = Tuned::stages,
+                                       .cluster_k = Tuned::cluster_k,
+                                       .x_streams = Tuned::x_streams != 0};
 inline constexpr bool x_streams = geometry.x_streams;
 inline constexpr int stages = geometry.stages;
 inline constexpr int cluster_k = geometry.cluster_k;
@@ -96,8 +86,6 @@ struct Memory {
     __device__ uint32 inbox_full(int index) const { return barrier(2 * stages + index); }
     __device__ uint32 inbox_read(int index) const { return barrier(2 * stages + 2 + index); }
     __device__ uint32 x_full(int step) const { return barrier(2 * stages + 4 + step); }
-    __device__ uint32 norm_weight() const { return base + geometry.norm_weight_at(); }
-    __device__ uint32 norm_weight_full() const { return barrier(geometry.barriers() - 1); }
 };
 
 }  // namespace hone::quantized_linear::ring

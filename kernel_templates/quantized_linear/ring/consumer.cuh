@@ -3,7 +3,6 @@
 
 #include "device/mma.cuh"
 #include "device/shared_tile.cuh"
-#include "device/widen_fp8.cuh"
 #include "quantized_linear/code_pairs.cuh"
 #include "quantized_linear/ring/inbox.cuh"
 
@@ -14,8 +13,6 @@ inline constexpr int row_fragments = geometry.warp_rows / 16;
 inline constexpr int halves = 2;
 
 using Sums = MmaSums[row_fragments][token_blocks];
-/// Products of tokens with each other.
-using Squares = MmaSums[token_blocks];
 /// What a lane holds of each 16 rows: 64 columns of 4 bits, or 32 of 8.
 using Codes = uint4[row_fragments];
 
@@ -50,43 +47,6 @@ struct Operand {
     }
 };
 
-/// What becomes of x, 32 columns of tokens as right operands, behind a norm: times the norm's weight.
-class FoldedNorm {
-  public:
-    /// `squared`: squares of x are added up first. `weight_at`: where the lane's begins, of columns
-    /// 8 (l / 8) on of 32.
-    __device__ FoldedNorm(Squares& squares, bool squared, uint32 weight_at)
-        : squares_(squares), squared_(squared), weight_at_(weight_at) {}
-
-    __device__ void apply(uint32 (&x)[token_blocks][4], int half) const {
-        if (squared_) {
-#pragma unroll
-            for (int n = 0; n < token_blocks; ++n) {
-#pragma unroll
-                for (int i = 0; i < 4; i += 2)
-                    multiply_16<Element>(squares_[n], x[n][i], 0u, x[n][i + 1], 0u, x[n][i], x[n][i + 1]);
-            }
-        }
-        uint32 weights[4];
-        load_matrices(weights, weight_at_ + half * 64);
-#pragma unroll
-        for (int n = 0; n < token_blocks; ++n) {
-#pragma unroll
-            for (int i = 0; i < 4; ++i) x[n][i] = multiply_pair(Element{}, x[n][i], weights[i]);
-        }
-    }
-
-  private:
-    Squares& squares_;
-    bool squared_;
-    uint32 weight_at_;
-};
-struct NoNorm {
-    __device__ NoNorm(Squares&, bool, uint32) {}
-    __device__ void apply(uint32 (&)[token_blocks][4], int) const {}
-};
-using Norm = Conditional<folds_norm, FoldedNorm, NoNorm>::type;
-
 class Consumer {
   public:
     __device__ Consumer(const Tensors& tensors, Memory memory, const Schedule& schedule)
@@ -107,8 +67,6 @@ class Consumer {
 
     __device__ void run() {
         RingPosition<stages> ring;
-        Squares squares = {};
-        if constexpr (folds_norm) barrier_wait(memory_.norm_weight_full(), 0);
         for (int number = 0; number < schedule_.tile_count; ++number) {
             Sums sums = {};
             Rows whole_rows[row_fragments];
@@ -116,14 +74,13 @@ class Consumer {
             for (int step = 0; step < schedule_.steps; ++step, ring.advance()) {
                 barrier_wait(memory_.full(ring.stage), ring.parity);
                 if (!x_streams && number == 0) barrier_wait(memory_.x_full(step), 0);
-                multiply_stage(sums, squares, number == 0 && first_fragment_ == 0, step,
-                               memory_.stage(ring.stage), whole_rows);
+                multiply_stage(sums, step, memory_.stage(ring.stage), whole_rows);
                 __syncwarp();
                 if (lane() == 0) barrier_arrive(memory_.empty(ring.stage));
             }
             // All blocks of the cluster must run before anything is written there.
             if (has_cluster && number == 0) cluster_wait();
-            send(sums, squares, Inbox(memory_, number));
+            send(sums, Inbox(memory_, number));
         }
     }
 
@@ -147,25 +104,19 @@ class Consumer {
         }
     }
 
-    /// `squared`: squares of x are added up, too.
-    __device__ void multiply_stage(Sums& sums, Squares& squares, bool squared, int step, uint32 stage,
+    __device__ void multiply_stage(Sums& sums, int step, uint32 stage,
                                    const Rows (&whole_rows)[row_fragments]) const {
         const int units = schedule_.units(step);
         const uint32 x = memory_.x(step, stage) + x_at_;
 #pragma unroll 1
         for (int unit = k_warp_; unit < units; unit += geometry.k_warps)
             multiply_unit(sums, stage, unit, x + unit * geometry.unit_blocks() * geometry.box_bytes(),
-                          whole_rows, Norm(squares, squared, norm_weight_at(step, unit)));
-    }
-
-    __device__ uint32 norm_weight_at(int step, int unit) const {
-        return memory_.norm_weight() + (step * geometry.stage_units() + unit) * geometry.unit_columns() * 2 +
-               lane() / 8 * 16;
+                          whole_rows);
     }
 
     /// Sums of a group are scaled once it ends; without groups they are the whole sums.
     __device__ void multiply_unit(Sums& sums, uint32 stage, int unit, uint32 x,
-                                  const Rows (&whole_rows)[row_fragments], const Norm& norm) const {
+                                  const Rows (&whole_rows)[row_fragments]) const {
         Sums parts;
         Rows rows[row_fragments];
         Codes words;
@@ -177,10 +128,10 @@ class Consumer {
             if constexpr (has_groups) {
                 const int place = unit * geometry.unit_groups() + half / group_halves;
                 if (half % group_halves == 0) begin_group(parts, rows, stage, place);
-                multiply_half(parts, words, codes, half, x_half, rows, norm);
+                multiply_half(parts, words, codes, half, x_half, rows);
                 if (half % group_halves == group_halves - 1) end_group(sums, parts, stage, place);
             } else {
-                multiply_half(sums, words, codes, half, x_half, whole_rows, norm);
+                multiply_half(sums, words, codes, half, x_half, whole_rows);
             }
         }
     }
@@ -213,11 +164,10 @@ class Consumer {
 
     /// 32 columns: half `half` of the unit. `words` has the codes, of 4 bits those of the half before too.
     __device__ void multiply_half(Sums& sums, Codes& words, uint32 codes, int half, uint32 x,
-                                  const Rows (&rows)[row_fragments], const Norm& norm) const {
+                                  const Rows (&rows)[row_fragments]) const {
         uint32 tokens[token_blocks][4];
 #pragma unroll
         for (int n = 0; n < token_blocks; ++n) load_matrices(tokens[n], x + n * 1024);
-        norm.apply(tokens, half);
 #pragma unroll
         for (int f = 0; f < row_fragments; ++f) {
             if (half * geometry.bits % 8 == 0)
@@ -239,7 +189,7 @@ class Consumer {
     }
 
     /// Every fragment to the block that owns it.
-    __device__ void send(const Sums& sums, const Squares& squares, const Inbox& inbox) const {
+    __device__ void send(const Sums& sums, const Inbox& inbox) const {
         inbox.wait_free();
         const int source = schedule_.rank * geometry.k_warps + k_warp_;
 #pragma unroll
@@ -252,13 +202,6 @@ class Consumer {
                 const float(&v)[4] = sums[f][n].values;
                 inbox.send(fragment % product_fragments * token_blocks + n, product, source,
                            {v[0], v[1], v[2], v[3]});
-            }
-        }
-        if (folds_norm && first_fragment_ == 0) {
-#pragma unroll
-            for (int n = 0; n < token_blocks; ++n) {
-                const float(&v)[4] = squares[n].values;
-                inbox.send_squares(n, source, {v[0], v[1], v[2], v[3]});
             }
         }
         inbox.sent();

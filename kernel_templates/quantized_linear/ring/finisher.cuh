@@ -86,12 +86,6 @@ class Finisher {
         float4 sums[products];
 #pragma unroll
         for (int product = 0; product < products; ++product) sums[product] = add_up(inbox, place, product);
-        float factors[2] = {1.0f, 1.0f};
-        if constexpr (folds_norm) {
-#pragma unroll
-            for (int j = 0; j < 2; ++j)
-                factors[j] = tensors_.norm_factor(inbox.squares(static_cast<int>(results.token) + j));
-        }
         Packet<Element, 2> values[2];  // of a token, both rows
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
@@ -99,10 +93,8 @@ class Finisher {
             for (int j = 0; j < 2; ++j) {
                 float both[products];
 #pragma unroll
-                for (int product = 0; product < products; ++product) {
+                for (int product = 0; product < products; ++product)
                     both[product] = (&sums[product].x)[2 * i + j];
-                    if constexpr (folds_norm) both[product] *= factors[j];
-                }
                 values[j].elements[i] = from_float<Element>(results.result(both, i, j));
             }
         }

@@ -30,7 +30,6 @@ struct RingGeometry {
     int stages;
     int cluster_k;
     bool x_streams;
-    bool norm;  ///< x is normalized on its way to the tensor cores
 
     /// Warps that finish: with the producer, one for each quarter of a multiprocessor.
     static constexpr int finishers = 3;
@@ -85,22 +84,13 @@ struct RingGeometry {
     constexpr int owned(int rank) const { return (fragments() - rank + cluster_k - 1) / cluster_k; }
     constexpr int sources() const { return cluster_k * k_warps; }
     constexpr int place_bytes() const { return products * sources() * 512; }
-    /// Behind a norm, in each inbox: squares of x [token block][source][32 lanes], 16 bytes each.
-    constexpr int squares_at() const { return owned(0) * place_bytes(); }
-    constexpr int square_bytes() const { return norm ? token_blocks() * sources() * 512 : 0; }
-    constexpr int inbox_bytes() const { return squares_at() + square_bytes(); }
-    /// Whether a norm can be part of the products.
-    constexpr bool can_fold() const { return token_blocks() <= 2 && in % unit_columns() == 0; }
-    constexpr int norm_weight_bytes() const { return norm ? most_units() * unit_columns() * 2 : 0; }
+    constexpr int inbox_bytes() const { return owned(0) * place_bytes(); }
 
-    // Shared memory: x that stays, the ring, the inboxes, the norm's weight of the slice, barriers.
+    // Shared memory: x that stays, the ring, the inboxes, barriers.
     constexpr int ring_at() const { return kept_x_bytes(); }
     constexpr int inbox_at() const { return ring_at() + stages * stage_bytes(); }
-    constexpr int norm_weight_at() const { return inbox_at() + 2 * inbox_bytes(); }
-    constexpr int barriers_at() const { return norm_weight_at() + norm_weight_bytes(); }
-    constexpr int barriers() const {
-        return 2 * stages + 4 + (x_streams ? 0 : most_steps()) + (norm ? 1 : 0);
-    }
+    constexpr int barriers_at() const { return inbox_at() + 2 * inbox_bytes(); }
+    constexpr int barriers() const { return 2 * stages + 4 + (x_streams ? 0 : most_steps()); }
     /// With room to start at a multiple of 1024.
     constexpr int shared_bytes() const { return barriers_at() + 8 * barriers() + 1024; }
 };

@@ -30,8 +30,7 @@ class Inbox {
     /// By one thread, before any block may send: announces the tile's bytes.
     __device__ void open(int rank) const {
         if constexpr (has_cluster)
-            barrier_arrive_expecting(full_,
-                                     geometry.owned(rank) * geometry.place_bytes() + geometry.square_bytes());
+            barrier_arrive_expecting(full_, geometry.owned(rank) * geometry.place_bytes());
     }
 
     /// Compute warps: until the sums before were read everywhere.
@@ -46,19 +45,6 @@ class Inbox {
             store_shared(to, {__float_as_uint(sums.x), __float_as_uint(sums.y), __float_as_uint(sums.z),
                               __float_as_uint(sums.w)});
     }
-    /// A lane's part of the products of tokens with each other, of which the finishers want the squares, to
-    /// all blocks.
-    __device__ void send_squares(int token_block, int source, const float4& products) const {
-        const uint32 to = squares_address(token_block, source) + threadIdx.x % 32 * 16;
-        if constexpr (has_cluster) {
-#pragma unroll
-            for (int rank = 0; rank < cluster_k; ++rank)
-                store_remote_4(remote_address(to, rank), products, remote_address(full_, rank));
-        } else {
-            store_shared(to, {__float_as_uint(products.x), __float_as_uint(products.y),
-                              __float_as_uint(products.z), __float_as_uint(products.w)});
-        }
-    }
     /// A warp that has sent all of its sums.
     __device__ void sent() const {
         if constexpr (!has_cluster) barrier_arrive(full_);
@@ -71,16 +57,6 @@ class Inbox {
         const uint4 word = load_shared_16(address(place, product, source));
         return {__uint_as_float(word.x), __uint_as_float(word.y), __uint_as_float(word.z),
                 __uint_as_float(word.w)};
-    }
-    /// The sum of a token's squares, of all sources in their order.
-    __device__ float squares(int token) const {
-        const int row = token % 8;  // a lane has tokens l / 4 times 2 (l % 4) and the next
-        float sum = 0.0f;
-#pragma unroll
-        for (int source = 0; source < geometry.sources(); ++source)
-            sum += __uint_as_float(
-                load_shared(squares_address(token / 8, source) + (row * 4 + row / 2) * 16 + row % 2 * 4));
-        return sum;
     }
     /// A warp that has read all of its places, where a tile follows in this inbox.
     __device__ void tell_read() const {
@@ -98,9 +74,6 @@ class Inbox {
     __device__ uint32 address(int place, int product, int source) const {
         return sums_ + place * geometry.place_bytes() +
                ((product * geometry.sources() + source) * 32 + threadIdx.x % 32) * 16;
-    }
-    __device__ uint32 squares_address(int token_block, int source) const {
-        return sums_ + geometry.squares_at() + (token_block * geometry.sources() + source) * 512;
     }
     __device__ static void wait(uint32 barrier, uint32 parity) {
         if constexpr (has_cluster)

@@ -9,16 +9,12 @@
 // in float32 when it ends. Sums of a tile registers -> inboxes in the shared memory of the cluster's blocks
 // (geometry.cuh says who owns what) -> added in order, scaled by row, activated -> global.
 //
-// A norm in front: x times its weight is rounded behind ldmatrix; tensor cores multiply x with itself for the
-// squares, once, and these go with the sums.
-//
 // Warps: compute_warps multiply, `finishers` make results of what the inbox received, an elected lane of the
 // last copies. Nobody meets at a barrier of the block after the start. Barriers:
 //   full[stage]      bytes of the copies; empty[stage]: one arrival of each compute warp
 //                    and of x's boxes where they pass through the ring
 //   x_full[step]     where x stays: bytes of the boxes that a step takes; one phase, waited for in the first
 //                    tile
-//   norm_weight_full bytes of the norm's weight; one phase
 //   inbox_full[2]    all sums of a tile; tile n of a block is in inbox n % 2. In a cluster, bytes of all its
 //                    blocks: announced for tile n + 2, if there is one, when tile n was full. A block alone:
 //                    one arrival of each thread of the compute warps
@@ -41,7 +37,6 @@ __device__ inline void initialize(Memory memory, const Schedule& schedule) {
     }
     for (int step = 0; !x_streams && step < geometry.most_steps(); ++step)
         barrier_init(memory.x_full(step), 1);
-    if constexpr (folds_norm) barrier_init(memory.norm_weight_full(), 1);
     for (int number = 0; number < 2; ++number) Inbox(memory, number).initialize();
     fence_barrier_init();
     for (int number = 0; number < min(2, schedule.tile_count); ++number)

@@ -23,7 +23,7 @@ Plan ring_plan(const QuantizedProblem& p, const RingConfig& c, const DeviceTrait
     product.programmatic = c.programmatic != 0;
     Plan plan = plan_of(product);
     add_map(plan, x_map(p, c));
-    return g.norm ? plan : linear::normalize_first(p.dense(), plan, ring_kernels[1]);
+    return linear::normalize_first(p.dense(), plan, ring_kernels[1]);
 }
 
 }  // namespace hone::quantized_linear

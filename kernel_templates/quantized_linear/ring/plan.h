@@ -20,8 +20,7 @@ struct RingConfig {
     std::int64_t programmatic = 0;
 };
 
-/// Without regard to a norm.
-[[nodiscard]] inline RingGeometry plain_geometry(const QuantizedProblem& p, const RingConfig& c) {
+[[nodiscard]] inline RingGeometry geometry(const QuantizedProblem& p, const RingConfig& c) {
     return {.bits = p.bits(),
             .group = p.has_groups() ? static_cast<int>(p.group) : 0,
             .zeros = p.has_groups() && p.zeros,
@@ -34,17 +33,7 @@ struct RingConfig {
             .stage_columns = static_cast<int>(c.stage_columns),
             .stages = static_cast<int>(c.stages),
             .cluster_k = static_cast<int>(c.cluster_k),
-            .x_streams = c.x_streams != 0,
-            .norm = false};
-}
-/// x times the norm's weight may leave fp16's range, not bf16's.
-[[nodiscard]] inline bool folds_norm(const QuantizedProblem& p, const RingConfig& c) {
-    return p.norm && p.dtype == Dtype::bf16 && plain_geometry(p, c).can_fold();
-}
-[[nodiscard]] inline RingGeometry geometry(const QuantizedProblem& p, const RingConfig& c) {
-    RingGeometry g = plain_geometry(p, c);
-    g.norm = folds_norm(p, c);
-    return g;
+            .x_streams = c.x_streams != 0};
 }
 
 /// Tiles of results; and blocks, clusters' all counted.

@@ -13,17 +13,10 @@ class Producer {
         : tensors_(tensors), x_map_(x_map), memory_(memory), schedule_(schedule) {}
 
     /// Weights do not depend on the kernel before: they fill the ring while that one ends. Where x passes
-    /// through the ring only half of it: the copy engine takes requests in order, and x of the first step
-    /// would wait for all of them.
+    /// through the ring only half of it: the copy engine takes requests in order, and x of the first step would
+    /// wait for all of them.
     __device__ void run() {
         prefetch_map(x_map_);
-        if constexpr (folds_norm) {
-            const int bytes = schedule_.unit_count * geometry.unit_columns() * 2;
-            barrier_arrive_expecting(memory_.norm_weight_full(), bytes);
-            load_bytes<L2Hint::evict_last>(
-                memory_.norm_weight(), tensors_.norm_weight + schedule_.first_unit * geometry.unit_columns(),
-                bytes, memory_.norm_weight_full());
-        }
         int number = 0;
         int step = 0;
         const auto advance = [&] {

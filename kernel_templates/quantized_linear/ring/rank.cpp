@@ -112,7 +112,7 @@ double predict(const QuantizedProblem& p, const RingConfig& c, const DeviceTrait
     const double rounds_us = 3.7 * (s.rounds - 1) / s.room;
     const double launch_us = c.programmatic != 0 ? 0.8 + 1.3 * (1 - s.ahead) : 3.7;
     return body_us(p, g, s, count, tile_count, traits) + x_us + exchange_us + cluster_us + fill_us +
-           rounds_us + 0.13 * (tile_count - 1) + launch_us + (g.norm ? 0.3 : linear::normalize_us(p.dense(), traits));
+           rounds_us + 0.13 * (tile_count - 1) + launch_us + linear::normalize_us(p.dense(), traits);
 }
 
 }  // namespace hone::quantized_linear

@@ -29,8 +29,7 @@ std::int64_t registers(const RingGeometry& g) {
     const int fragments = g.warp_rows / 16;
     const int sums = fragments * g.token_blocks() * 4 * (g.group != 0 ? 2 : 1);
     const int zeros = g.zeros ? 2 * fragments : 0;
-    const int norm = g.norm ? 4 * g.token_blocks() + 4 : 0;
-    return sums + 4 * g.token_blocks() + zeros + norm + 48;
+    return sums + 4 * g.token_blocks() + zeros + 48;
 }
 /// The least value of `tokens` that holds all, up to 64.
 std::int64_t tokens_held(const QuantizedProblem& p) {
