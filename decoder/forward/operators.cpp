@@ -186,7 +186,7 @@ std::vector<std::int64_t> whole_steps(Runtime& runtime, const Description& model
     const WeightKinds qkv = kinds_of(weights, &LayerWeights::qkv);
     const WeightKinds network = kinds_of_networks(weights);
     std::vector<std::int64_t> found;
-    for (const std::int64_t sequences : {1, 2, 4, 8, 16}) {
+    for (const std::int64_t sequences : {1, 2, 4, 8}) {
         if (sequences <= capacity.sequences &&
             Product::normalizes(runtime, projection_of(model, sequences), qkv, sequences) &&
             Network::normalizes(runtime, model, network, sequences))
