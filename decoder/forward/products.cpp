@@ -9,7 +9,8 @@
 namespace hone::decoder {
 namespace {
 
-QuantizedLinear coded(const Linear& linear, const checkpoints::WeightFormat& format, bool takes_codes) {
+QuantizedLinear coded_linear(const Linear& linear, const checkpoints::WeightFormat& format,
+                             bool takes_codes) {
     return {.in = linear.in,
             .out = linear.out,
             .max_tokens = linear.max_tokens,
@@ -73,7 +74,7 @@ bool normalizes_on_the_way(Runtime& runtime, const Explanation& explanation) {
 
 Product::Product(Runtime& runtime, const Linear& linear, const WeightKinds& weights, bool takes_codes) {
     if (weights.numbers) dense_ = runtime.prepare(linear);
-    if (weights.codes) coded_ = runtime.prepare(coded(linear, weights.format, takes_codes));
+    if (weights.codes) coded_ = runtime.prepare(coded_linear(linear, weights.format, takes_codes));
 }
 
 bool Product::normalizes(Runtime& runtime, const Linear& linear, const WeightKinds& weights,
@@ -83,7 +84,8 @@ bool Product::normalizes(Runtime& runtime, const Linear& linear, const WeightKin
     if (weights.numbers && !normalizes_on_the_way(runtime, runtime.explain(normed, tokens))) return false;
     if (!weights.codes) return true;
     return is_packed(weights.format) &&
-           normalizes_on_the_way(runtime, runtime.explain(coded(normed, weights.format, false), tokens));
+           normalizes_on_the_way(runtime,
+                                 runtime.explain(coded_linear(normed, weights.format, false), tokens));
 }
 
 Status Product::run(CUstream_st* stream, const MatrixWeight& weight, LinearArgs args, std::int64_t tokens,
