@@ -176,7 +176,8 @@ Linear projection_of(const Description& model, std::int64_t tokens) {
 }
 
 /// Numbers of sequences whose steps have norms and sums within their products: where both products behind a
-/// norm have kernels for which that is no more than a launch less.
+/// norm have kernels for which that is no more than a launch less. More sequences gained nothing, nor did
+/// more than one where weights are numbers.
 std::vector<std::int64_t> whole_steps(Runtime& runtime, const Description& model, const ModelWeights& weights,
                                       const Capacity& capacity) {
     const models::Model& m = model.model;
@@ -186,9 +187,9 @@ std::vector<std::int64_t> whole_steps(Runtime& runtime, const Description& model
     const WeightKinds qkv = kinds_of(weights, &LayerWeights::qkv);
     const WeightKinds network = kinds_of_networks(weights);
     std::vector<std::int64_t> found;
-    for (const std::int64_t sequences : {1, 2, 4, 8}) {
-        if (sequences <= capacity.sequences &&
-            Product::normalizes(runtime, projection_of(model, sequences), qkv, sequences) &&
+    const std::int64_t most = qkv.numbers || network.numbers ? 1 : 2;
+    for (std::int64_t sequences = 1; sequences <= std::min(most, capacity.sequences); ++sequences) {
+        if (Product::normalizes(runtime, projection_of(model, sequences), qkv, sequences) &&
             Network::normalizes(runtime, model, network, sequences))
             found.push_back(sequences);
     }

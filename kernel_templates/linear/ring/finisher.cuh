@@ -20,7 +20,6 @@ class Finisher {
     __device__ void run() const {
         if constexpr (has_cluster) cluster_wait();
         Stager stager(tensors_, memory_, schedule_, thread_ / 32);
-        if constexpr (folds_norm) stager.begin();
         for (int number = 0; number < schedule_.count; ++number) {
             const Inbox inbox(memory_, number);
             const int first_row = schedule_.tile(number) * geometry.rows + schedule_.rank * owned_rows;

@@ -51,7 +51,7 @@ struct RingGeometry {
     constexpr int stage_chunks() const { return tokens * stage_panels() * 8; }
     constexpr int lane_chunks() const { return (stage_chunks() + 31) / 32; }
     /// Whether a norm can be part of the products.
-    constexpr bool can_fold() const { return cluster_k == 1 && lane_chunks() <= 4; }
+    constexpr bool can_fold() const { return cluster_k == 1 && lane_chunks() <= 8; }
     constexpr int stage_x_at() const { return stage_panels() * panel_bytes(); }
     constexpr int stage_bytes() const { return stage_panels() * (panel_bytes() + x_panel_bytes()); }
     /// That copies bring.

@@ -1,7 +1,7 @@
 // Variant ring (kernel.cu) behind a norm: the finishing warps bring x into the ring, times the norm's weight,
 // and add up its squares on the way; sums are multiplied with 1 / sqrt(mean(x^2) + epsilon) at the end.
 //
-// Each warp takes every third step. x comes through level 1, some steps ahead, and is stored as tensor
+// Each warp takes every third step. x comes through level 1, some steps at a time, and is stored as tensor
 // copies swizzle it; a warp's arrival at full[stage] says so, beside the bytes of the weights.
 #pragma once
 
@@ -20,13 +20,7 @@ class Stager {
 
     /// `warp`: of those that finish.
     __device__ Stager(const Tensors& tensors, Memory memory, const Schedule& schedule, int warp)
-        : tensors_(tensors),
-          memory_(memory),
-          schedule_(schedule),
-          warp_(warp),
-          next_(warp),
-          asked_(warp),
-          asked_step_(warp) {}
+        : tensors_(tensors), memory_(memory), schedule_(schedule), warp_(warp), next_(warp) {}
 
     /// Level 2 is asked for the norm's weight, which nothing writes: stands in front of the wait for x.
     __device__ static void ask_for_norm_weight(const Tensors& tensors, int thread) {
@@ -35,22 +29,23 @@ class Stager {
             prefetch_level_2(tensors.norm_weight + column);
     }
 
-    /// Asks for x of the first steps.
-    __device__ void begin() {
-#pragma unroll
-        for (int i = 0; i < ahead; ++i) load_next(held_[i]);
-    }
-
     /// All steps of the block's tile `number`, each once its stage is free.
     __device__ void stage(int number) {
-        const int end = (number + 1) * schedule_.steps;
-        for (; next_ < end; next_ += warps) {
-            const Held current = held_[0];
+        const int begin = number * schedule_.steps;
+        const int end = begin + schedule_.steps;
+        while (next_ < end) {
+            Held held[together];
 #pragma unroll
-            for (int i = 0; i + 1 < ahead; ++i) held_[i] = held_[i + 1];
-            load_next(held_[ahead - 1]);
-            if (number == 0) add_squares(current);
-            store(current, next_);
+            for (int i = 0; i < together; ++i) {
+                if (next_ + i * warps < end) load(next_ + i * warps - begin, held[i]);
+            }
+#pragma unroll
+            for (int i = 0; i < together; ++i) {
+                if (next_ >= end) break;
+                if (number == 0) add_squares(held[i]);
+                store(held[i], next_);
+                next_ += warps;
+            }
         }
     }
 
@@ -83,8 +78,8 @@ class Stager {
     static constexpr int lane_chunks = geometry.lane_chunks();
     /// Different columns among a lane's chunks.
     static constexpr int weights_held = token_chunks > 32 ? token_chunks / 32 : 1;
-    /// Steps whose x is under way.
-    static constexpr int ahead = lane_chunks == 1 ? 6 : lane_chunks == 2 ? 4 : 2;
+    /// Steps whose x is under way together.
+    static constexpr int together = lane_chunks < 4 ? 4 / lane_chunks : 1;
 
     struct Held {
         uint4 x[lane_chunks];
@@ -94,13 +89,6 @@ class Stager {
     __device__ static int lane() { return threadIdx.x % 32; }
     __device__ static int chunk(int k) { return lane() + 32 * k; }
 
-    /// x of the warp's step behind those that were asked for.
-    __device__ void load_next(Held& held) {
-        while (asked_step_ >= schedule_.steps) asked_step_ -= schedule_.steps;
-        if (asked_ < schedule_.steps * schedule_.count) load(asked_step_, held);
-        asked_ += warps;
-        asked_step_ += warps;
-    }
     __device__ void load(int step, Held& held) const {
         const int first = step * geometry.stage_columns;
 #pragma unroll
@@ -159,10 +147,7 @@ class Stager {
     Memory memory_;
     const Schedule& schedule_;
     int warp_;
-    Held held_[ahead];
-    int next_;        ///< step of the block, of all its tiles, that is stored next
-    int asked_;       ///< whose x is asked for next
-    int asked_step_;  ///< of its tile
+    int next_;  ///< step of the block, of all its tiles
     float squares_[lane_chunks] = {};
 };
 
