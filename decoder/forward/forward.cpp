@@ -62,6 +62,12 @@ std::int64_t Forward::workspace_bytes(const Operators& operators) const {
         std::max({operators.qkv.workspace_bytes(tokens), operators.output.workspace_bytes(tokens),
                   operators.network.workspace_bytes(tokens), operators.experts.workspace_bytes(tokens),
                   operators.head.workspace_bytes(sequences)});
+    if (!operators.whole.sequences.empty()) {
+        const std::int64_t few = operators.whole.sequences.back();
+        workspace = std::max({workspace, operators.whole.qkv.workspace_bytes(few),
+                              operators.whole.output.workspace_bytes(few),
+                              operators.whole.network.workspace_bytes(few)});
+    }
     for (const AttentionKernel& kernel : operators.one_query)
         workspace = std::max(workspace, kernel.workspace_bytes({sequences, 1, capacity_.context}));
     for (const AttentionAppendKernel& kernel : operators.appending) {
@@ -154,9 +160,14 @@ void Forward::enqueue_rows(const EmbeddingKernel& kernel, const StepInputs& inpu
     require(kernel.run(gpu_.stream(), args, rows), "rows that tokens are drawn from");
 }
 
+/// Whether its products have norms and sums in them.
+bool Forward::is_whole(const Step& step) const { return step.one_each && operators_.are_whole(step.tokens); }
+
 /// Whether a step has a launch for it.
 bool Forward::has(Part part, const Step& step) const {
     switch (part) {
+        case Part::attention_norm:
+        case Part::network_norm: return !is_whole(step);
         case Part::append: return !(step.one_each && operators_.appends_in_attention());
         case Part::head_norms: return model_.has_wide_head_norms();
         case Part::behind_attention:
@@ -183,7 +194,7 @@ void Forward::enqueue_part(Part part, std::int64_t number, const Step& step) {
             layer.has_experts() ? enqueue_experts(layer, step) : enqueue_network(layer, step);
             return;
         case Part::behind_network: enqueue_norm_behind(layer.behind_network, step); return;
-        case Part::last_norm: enqueue_norm(weights_.final_norm, true, step); return;
+        case Part::last_norm: enqueue_norm(weights_.final_norm, !is_whole(step), step); return;
         case Part::head: enqueue_head(memory_->normed.data(), step.sequences); return;
         case Part::sampling: enqueue_sample(step.inputs, step.sequences, step.filters); return;
     }
@@ -243,11 +254,18 @@ void Forward::enqueue_norm_in_front(const NormWeight& weight, bool of_sum, const
 }
 
 void Forward::enqueue_qkv(const LayerWeights& layer, const Step& step) {
-    const LinearArgs args{.x = product_input(step),
-                          .bias = layer.qkv_bias,
-                          .out = memory_->qkv.data(),
-                          .workspace = memory_->workspace.data()};
-    require(operators_.qkv.run(gpu_.stream(), layer.qkv, args, step.tokens, memory_->normed_scales.data()),
+    LinearArgs args{.x = product_input(step),
+                    .bias = layer.qkv_bias,
+                    .out = memory_->qkv.data(),
+                    .workspace = memory_->workspace.data()};
+    const bool whole = is_whole(step);
+    if (whole) {
+        args.x = stream_of(step);
+        args.norm_weight = layer.attention_norm.weight;
+        args.epsilon = model_.stream_epsilon();
+    }
+    const Product& product = whole ? operators_.whole.qkv : operators_.qkv;
+    require(product.run(gpu_.stream(), layer.qkv, args, step.tokens, memory_->normed_scales.data()),
             "projection of queries, keys and values");
 }
 
@@ -270,17 +288,27 @@ void Forward::enqueue_head_norms(const LayerWeights& layer, const Step& step) {
 
 void Forward::enqueue_output(const LayerWeights& layer, const Step& step) {
     const Bytes& attended = step.drawn_rows ? memory_->drawn_attended : memory_->attended;
-    const LinearArgs args{.x = attended.data(),
-                          .bias = layer.output_bias,
-                          .out = memory_->delta.data(),
-                          .workspace = memory_->workspace.data()};
-    require(operators_.output.run(gpu_.stream(), layer.output, args, step.tokens), "projection of attention");
+    LinearArgs args{.x = attended.data(),
+                    .bias = layer.output_bias,
+                    .out = memory_->delta.data(),
+                    .workspace = memory_->workspace.data()};
+    const bool whole = is_whole(step);
+    if (whole) args.residual = args.out = stream_of(step);
+    const Product& product = whole ? operators_.whole.output : operators_.output;
+    require(product.run(gpu_.stream(), layer.output, args, step.tokens), "projection of attention");
 }
 
 void Forward::enqueue_network(const LayerWeights& layer, const Step& step) {
-    const FusedFfnArgs args{
+    FusedFfnArgs args{
         .x = product_input(step), .out = memory_->delta.data(), .workspace = memory_->workspace.data()};
-    require(operators_.network.run(gpu_.stream(), layer, args, step.tokens, memory_->normed_scales.data()),
+    const bool whole = is_whole(step);
+    if (whole) {
+        args.x = args.residual = args.out = stream_of(step);
+        args.norm_weight = layer.network_norm.weight;
+        args.epsilon = model_.stream_epsilon();
+    }
+    const Network& network = whole ? operators_.whole.network : operators_.network;
+    require(network.run(gpu_.stream(), layer, args, step.tokens, memory_->normed_scales.data()),
             "feed-forward network");
 }
 

@@ -171,6 +171,7 @@ class Forward {
     void enqueue_sample(const StepInputs& inputs, std::int64_t rows, bool filters);
     void read_logits(std::int64_t first, std::span<std::byte> to, std::int64_t rows);
     [[nodiscard]] bool has(Part part, const Step& step) const;
+    [[nodiscard]] bool is_whole(const Step& step) const;
     struct GraphKind {
         std::int64_t sequences = 0;
         std::int64_t kv_len = 0;

@@ -166,6 +166,36 @@ NormOutput output_of_norms(const Description& model, const ModelWeights& weights
     }
 }
 
+/// Of queries, keys and values.
+Linear projection_of(const Description& model, std::int64_t tokens) {
+    return {.in = model.model.hidden_size,
+            .out = model.qkv_width(),
+            .max_tokens = tokens,
+            .dtype = model.model.dtype,
+            .bias = model.model.qkv_bias};
+}
+
+/// Numbers of sequences whose steps have norms and sums within their products: where both products behind a
+/// norm have kernels for which that is no more than a launch less. More sequences gained nothing, nor did
+/// more than one where weights are numbers.
+std::vector<std::int64_t> whole_steps(Runtime& runtime, const Description& model, const ModelWeights& weights,
+                                      const Capacity& capacity) {
+    const models::Model& m = model.model;
+    if (m.norms != models::NormPlaces::before || m.norm != "rmsnorm" || m.norm_unit_offset ||
+        model.has_experts())
+        return {};
+    const WeightKinds qkv = kinds_of(weights, &LayerWeights::qkv);
+    const WeightKinds network = kinds_of_networks(weights);
+    std::vector<std::int64_t> found;
+    const std::int64_t most = qkv.numbers || network.numbers ? 1 : 2;
+    for (std::int64_t sequences = 1; sequences <= std::min(most, capacity.sequences); ++sequences) {
+        if (Product::normalizes(runtime, projection_of(model, sequences), qkv, sequences) &&
+            Network::normalizes(runtime, model, network, sequences))
+            found.push_back(sequences);
+    }
+    return found;
+}
+
 ExpertLinear experts_of(const Description& model, std::int64_t tokens) {
     return {.experts = model.model.experts,
             .top_k = model.model.experts_per_token,
@@ -210,6 +240,7 @@ std::int64_t ExpertOperators::workspace_bytes(std::int64_t tokens) const {
 Operators::Operators(Runtime& runtime, const Description& model, const ModelWeights& weights,
                      const Capacity& capacity) {
     norms_write_codes = output_of_norms(model, weights) != NormOutput::same;
+    whole.sequences = whole_steps(runtime, model, weights, capacity);
     const std::size_t windows = model.windows().size();
     one_query.resize(windows);
     any_queries.resize(windows);
@@ -229,12 +260,14 @@ void Operators::prepare_again(Part part, Runtime& runtime, const Description& mo
     }
 }
 
-std::vector<PrepareReport> Operators::reports(Part part) const {
+std::vector<PrepareReport> Operators::reports(Part part, std::int64_t tokens) const {
     std::vector<PrepareReport> reports;
     const auto add = [&](const PreparedKernel& kernel) { add_reports_of(kernel, reports); };
     switch (part) {
-        case Part::network_norm: add(norms_write_codes ? coded_norm : norm); break;
-        case Part::qkv: qkv.add_reports(reports); break;
+        case Part::network_norm:
+            if (!are_whole(tokens)) add(norms_write_codes ? coded_norm : norm);
+            break;
+        case Part::qkv: (are_whole(tokens) ? whole.qkv : qkv).add_reports(reports); break;
         case Part::append:
             if (!appends_in_attention()) add(append);
             break;
@@ -245,9 +278,9 @@ std::vector<PrepareReport> Operators::reports(Part part) const {
                 for (const AttentionKernel& kernel : one_query) add(kernel);
             }
             break;
-        case Part::output: output.add_reports(reports); break;
+        case Part::output: (are_whole(tokens) ? whole.output : output).add_reports(reports); break;
         case Part::network:
-            network.add_reports(reports);
+            (are_whole(tokens) ? whole.network : network).add_reports(reports);
             experts.up.add_reports(reports);
             experts.down.add_reports(reports);
             break;
@@ -279,13 +312,7 @@ std::vector<Operators::Preparation> Operators::preparations(Runtime& runtime, co
     }
     const bool codes = norms_write_codes;
     add(Part::qkv, qkv, [&, tokens, codes] {
-        return Product(runtime,
-                       {.in = m.hidden_size,
-                        .out = model.qkv_width(),
-                        .max_tokens = tokens,
-                        .dtype = m.dtype,
-                        .bias = m.qkv_bias},
-                       kinds_of(weights, &LayerWeights::qkv), codes);
+        return Product(runtime, projection_of(model, tokens), kinds_of(weights, &LayerWeights::qkv), codes);
     });
     if (model.has_wide_head_norms()) {
         add({}, query_norm,
@@ -293,17 +320,31 @@ std::vector<Operators::Preparation> Operators::preparations(Runtime& runtime, co
         add({}, key_norm,
             [&, tokens] { return prepared_norm_of_heads(runtime, m, model.kv_width(), tokens); });
     }
-    add(Part::output, output, [&, tokens] {
-        return Product(runtime,
-                       {.in = model.q_width(),
-                        .out = m.hidden_size,
-                        .max_tokens = tokens,
-                        .dtype = m.dtype,
-                        .bias = m.output_bias},
-                       kinds_of(weights, &LayerWeights::output));
-    });
+    const Linear back{.in = model.q_width(),
+                      .out = m.hidden_size,
+                      .max_tokens = tokens,
+                      .dtype = m.dtype,
+                      .bias = m.output_bias};
+    add(Part::output, output,
+        [&, back] { return Product(runtime, back, kinds_of(weights, &LayerWeights::output)); });
     add(Part::network, network,
         [&, tokens, codes] { return Network(runtime, model, tokens, kinds_of_networks(weights), codes); });
+    if (!whole.sequences.empty()) {
+        const std::int64_t few = whole.sequences.back();
+        add(Part::qkv, whole.qkv, [&, few] {
+            Linear normed = projection_of(model, few);
+            normed.norm = true;
+            return Product(runtime, normed, kinds_of(weights, &LayerWeights::qkv));
+        });
+        add(Part::output, whole.output, [&, back, few] {
+            Linear added = back;
+            added.max_tokens = few;
+            added.residual = true;
+            return Product(runtime, added, kinds_of(weights, &LayerWeights::output));
+        });
+        add(Part::network, whole.network,
+            [&, few] { return Network(runtime, model, few, kinds_of_networks(weights), false, true); });
+    }
     if (model.has_experts()) {
         add({}, experts.router, [&, tokens] {
             return Product(runtime,

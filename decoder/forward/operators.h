@@ -43,6 +43,15 @@ struct ExpertOperators {
     [[nodiscard]] std::int64_t workspace_bytes(std::int64_t tokens) const;
 };
 
+/// A layer's products with the norms in front of them and the sums behind them, two launches fewer: for some
+/// steps of one token a sequence.
+struct WholeOperators {
+    std::vector<std::int64_t> sequences;  ///< of such steps, ascending; empty: there are none
+    Product qkv;
+    Product output;
+    Network network;
+};
+
 struct Operators {
     /// Prepares them all: loads, or compiles, what calls up to `capacity` can reach. Throws Error.
     Operators(Runtime& runtime, const Description& model, const ModelWeights& weights,
@@ -52,8 +61,12 @@ struct Operators {
     /// this part. Throws Error.
     void prepare_again(Part part, Runtime& runtime, const Description& model, const ModelWeights& weights,
                        const Capacity& capacity);
-    /// What was chosen for them.
-    [[nodiscard]] std::vector<PrepareReport> reports(Part part) const;
+    /// What was chosen for them, for steps of one token a sequence and so many tokens.
+    [[nodiscard]] std::vector<PrepareReport> reports(Part part, std::int64_t tokens) const;
+    /// Whether such a step's products have norms and sums in them.
+    [[nodiscard]] bool are_whole(std::int64_t tokens) const {
+        return std::ranges::find(whole.sequences, tokens) != whole.sequences.end();
+    }
 
     /// Whether attention of steps of one token a sequence is the append, too.
     [[nodiscard]] bool appends_in_attention() const {
@@ -81,6 +94,7 @@ struct Operators {
     std::vector<AttentionAppendKernel> appending;
     Product output;
     Network network;
+    WholeOperators whole;
     ExpertOperators experts;  ///< as network prepared where layers have them
     Product head;
     SampleKernel sample;

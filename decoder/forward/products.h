@@ -53,6 +53,12 @@ class Product : public ForEitherWeight<LinearKernel, QuantizedLinearKernel> {
     /// `takes_codes`: x comes as codes with a scale each row, which weights of codes are multiplied with.
     Product(Runtime& runtime, const Linear& linear, const WeightKinds& weights, bool takes_codes = false);
 
+    /// Whether its kernels for so many tokens normalize x where they bring it to shared memory: a norm in it
+    /// is then a launch less and hardly any time. gemv and mma, which do so while they multiply, are slower
+    /// than with a launch in front.
+    [[nodiscard]] static bool normalizes(Runtime& runtime, const Linear& linear, const WeightKinds& weights,
+                                         std::int64_t tokens);
+
     /// `args` without a weight; x_scales are those of x that comes as codes.
     [[nodiscard]] Status run(CUstream_st* stream, const MatrixWeight& weight, LinearArgs args,
                              std::int64_t tokens, const float* x_scales = nullptr) const;
@@ -62,8 +68,13 @@ class Product : public ForEitherWeight<LinearKernel, QuantizedLinearKernel> {
 class Network : public ForEitherWeight<FusedFfnKernel, QuantizedFfnKernel> {
   public:
     Network() = default;
+    /// `whole`: with the norm in front and the sum behind; not with codes for x.
     Network(Runtime& runtime, const Description& model, std::int64_t max_tokens, const WeightKinds& weights,
-            bool takes_codes);
+            bool takes_codes, bool whole = false);
+
+    /// As a product's, of its first half.
+    [[nodiscard]] static bool normalizes(Runtime& runtime, const Description& model,
+                                         const WeightKinds& weights, std::int64_t tokens);
 
     /// `args` without weights and biases; x_scales as a product's.
     [[nodiscard]] Status run(CUstream_st* stream, const LayerWeights& layer, FusedFfnArgs args,

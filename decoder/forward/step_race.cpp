@@ -67,7 +67,7 @@ std::vector<StepKernel> Forward::step_kernels(const StepSizes& sizes) const {
     const StepSizes padded_sizes{padded(sizes.sequences), length_bucket(sizes.kv_len)};
     std::vector<StepKernel> kernels;
     for (const Part part : raced_parts) {
-        for (const PrepareReport& report : operators_.reports(part)) {
+        for (const PrepareReport& report : operators_.reports(part, padded_sizes.sequences)) {
             for (const BucketReport& bucket : report.buckets) {
                 if (!serves(bucket, padded_sizes)) continue;
                 if (std::optional<StepKernel> kernel = kernel_of(part, report, bucket))

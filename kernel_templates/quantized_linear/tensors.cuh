@@ -12,6 +12,7 @@ namespace hone::quantized_linear {
 using linear::Element;
 using linear::gated;
 using linear::has_bias;
+using linear::has_norm;
 using linear::has_residual;
 using linear::in;
 using linear::out;
@@ -83,16 +84,25 @@ struct Tensors : Arguments {
         }
     }
 
-    /// The result from its sums; `token` and `column` exist.
-    __device__ float finish(int64 token, int column, const float (&sums)[products]) const {
+    /// What is added to a result; `token` and `column` exist.
+    __device__ float residual_of(int64 token, int column) const {
+        if constexpr (!has_residual) return 0.0f;
+        return to_float(load_packet<Element, 1>(residual + token * residual_stride + column).elements[0]);
+    }
+    /// The result from its sums and what is added to it.
+    __device__ float finish(int column, const float (&sums)[products], float added) const {
         if constexpr (gated) return linear::join_gated(sums[0], sums[products - 1]);
         float sum = sums[0];
         if constexpr (has_bias) sum += to_float(bias[column]);
         sum = linear::activate(sum);
-        if constexpr (has_residual)
-            sum += to_float(load_packet<Element, 1>(residual + token * residual_stride + column).elements[0]);
+        if constexpr (has_residual) sum += added;
         return sum;
     }
+    __device__ float finish(int64 token, int column, const float (&sums)[products]) const {
+        return finish(column, sums, residual_of(token, column));
+    }
+    /// What sums are multiplied with where x was not normalized before: `squares` is the sum of x^2.
+    __device__ float norm_factor(float squares) const { return rsqrtf(squares * (1.0f / in) + epsilon); }
 };
 
 /// What the sums of a row of packed codes are multiplied with; groups have had theirs.

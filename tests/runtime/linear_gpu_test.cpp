@@ -359,7 +359,19 @@ TEST_CASE("ring is right where x is long, blocks take many tiles and rows have s
 }
 
 // Small enough to run under a sanitizer (tests/run_gpu_tests.sh --sanitize).
+TEST_CASE("a norm is part of ring's products, in calls back to back") {
+    for (const std::int64_t tokens : {1, 2, 5, 8, 13, 16, 40}) {
+        const std::string number = tokens_text(tokens);
+        check_ring("dtype=bf16 norm=yes in=1032 out=4104" + number, 8, 5);
+        check_ring("dtype=bf16 norm=yes gated=yes activation=silu in=2048 out=2056" + number, 4, 5);
+    }
+    check_ring("dtype=bf16 norm=yes residual=yes in=4096 out=6144 tokens=8", 6, 5, {.columns_of_in = 8});
+    check_ring("dtype=fp16 norm=yes in=1032 out=4104 tokens=8", 2, 5);
+}
+
 TEST_CASE("small calls of ring are right") {
+    check_ring("dtype=bf16 norm=yes in=1032 out=272 tokens=1", 4);
+    check_ring("dtype=bf16 norm=yes gated=yes activation=silu in=1024 out=272 tokens=8", 4);
     check_ring("dtype=bf16 residual=yes in=1032 out=272 tokens=1", 6);
     check_ring("dtype=fp16 bias=yes in=1032 out=271 tokens=5", 4);
     check_ring("dtype=bf16 gated=yes activation=silu in=1024 out=272 tokens=16", 4);

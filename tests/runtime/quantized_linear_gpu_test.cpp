@@ -82,6 +82,8 @@ TEST_CASE("small calls of every variant of quantized_linear are right") {
     check_problem("dtype=fp16 format=w8a16 gated=yes activation=silu in=128 out=64 tokens=3");
     check_problem("dtype=bf16 format=w8a8 bias=yes residual=yes in=128 out=80 tokens=9");
     check_problem("dtype=bf16 format=fp8 group=128 quantized_x=yes in=256 out=144 tokens=20");
+    check_problem("dtype=bf16 format=w4a16 group=64 zeros=yes norm=yes residual=yes in=192 out=80 tokens=3");
+    check_problem("dtype=bf16 format=w4a16 norm=yes gated=yes activation=silu in=192 out=80 tokens=1");
     check_variant("dequantize", "dtype=bf16 format=w4a16 group=64 zeros=yes in=192 out=80 tokens=257", 1);
     check_variant("dequantize",
                   "dtype=fp16 format=w8a16 gated=yes activation=silu norm=yes in=72 out=64 tokens=257", 1);
@@ -202,6 +204,30 @@ TEST_CASE("quantized_linear behind a norm is right") {
     }
     check_problem("dtype=fp16 norm=yes format=w8a16 residual=yes in=77 out=71 tokens=5");
     check_problem("dtype=bf16 norm=yes format=w8a8 in=18944 out=16 tokens=5");  // more than threads keep
+}
+
+TEST_CASE("a norm is part of the products of packed weights for few tokens") {
+    for (const char* variant : {"walk", "stream"}) {
+        CAPTURE(variant);
+        for (const std::int64_t tokens : {1, 2, 3, 4}) {
+            check_variant(variant,
+                          "dtype=bf16 norm=yes format=w4a16 group=128 in=4096 out=1040" + tokens_text(tokens),
+                          3, 5);
+            check_variant(
+                variant,
+                "dtype=bf16 norm=yes gated=yes activation=silu format=w4a16 group=64 in=1088 out=1040" +
+                    tokens_text(tokens),
+                2, 5);
+        }
+        check_variant(
+            variant,
+            "dtype=bf16 norm=yes residual=yes format=w4a16 group=32 zeros=yes in=1120 out=4400 tokens=3", 3,
+            5);
+        check_variant(variant, "dtype=bf16 norm=yes bias=yes format=w8a16 in=18944 out=80 tokens=2", 2);
+        check_variant(variant, "dtype=fp16 norm=yes format=w4a16 group=128 in=4096 out=1040 tokens=1", 2);
+        check_variant(variant, "dtype=bf16 residual=yes format=w4a16 group=128 in=14336 out=4096 tokens=1", 3,
+                      5);
+    }
 }
 
 TEST_CASE("x becomes codes as the reference's does, rows of zeros too") {

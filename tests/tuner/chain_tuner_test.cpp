@@ -254,6 +254,33 @@ TEST_CASE("kernels of one variant win together where each of them alone makes th
     CHECK(step.after_us < step.before_us);
 }
 
+TEST_CASE("a race begins with what the step had where that is shorter, though no exchange of one kernel is") {
+    std::vector<Candidate> had;  // proven, of two variants, neither the winner alone
+    {
+        Bench bench;
+        const ChainStepResult step = bench.run().steps.front();
+        for (std::size_t place = 0; place < 2; ++place) {
+            for (const std::string& asked : bench.chain.asked[place]) {
+                const Candidate candidate = *parse_candidate(*test::norm_problem(1).family, asked);
+                const bool is_other = had.empty() || candidate.variant != had[0].variant;
+                if (candidate == step.alone[place] || had.size() > place || !is_other) continue;
+                had.push_back(candidate);
+            }
+        }
+    }
+    REQUIRE(had.size() == 2);
+    Bench bench;
+    for (std::size_t place = 0; place < 2; ++place) bench.chain.take(place, had[place]);
+    bench.chain.together = [&](const std::vector<Candidate>& kernels) {
+        const auto count = (kernels[0] == had[0] ? 1 : 0) + (kernels[1] == had[1] ? 1 : 0);
+        return count == 0 ? 50.0 : count == 1 ? 100.0 : 0.0;
+    };
+    const ChainStepResult step = bench.run().steps.front();
+    CHECK(step.is_complete);
+    CHECK(step.kernels == had);
+    CHECK(step.after_us < step.before_us);
+}
+
 TEST_CASE("a run that is stopped stores no choice") {
     Bench bench;
     const std::atomic<bool> at_once{true};

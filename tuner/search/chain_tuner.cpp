@@ -122,7 +122,7 @@ class ChainTuner {
 
     /// Kernels of one variant can make a step short together that each of them, alone among others, makes
     /// longer: place by place nobody would find them. So the race begins with the winners alone or, where
-    /// that is shorter, with one variant's fastest in all places that have it.
+    /// that is shorter, with what the step had before, or one variant's fastest in all places that have it.
     void choose_start(std::size_t number, const std::vector<Proven>& proven) {
         const Clock::time_point start = Clock::now();
         const ChainStep& step = steps_[number];
@@ -131,7 +131,10 @@ class ChainTuner {
             step.chain->take(place, result.kernels[place]);
         std::vector<Candidate> best = result.kernels;
         double best_ratio = 1 - least_gain_of_start;
-        for (const std::vector<Candidate>& others : uniform_starts(number, proven)) {
+        std::vector<std::vector<Candidate>> starts = uniform_starts(number, proven);
+        starts.push_back(as_it_was(number, proven));
+        for (const std::vector<Candidate>& others : starts) {
+            if (others == result.kernels) continue;
             const auto [now, with] = step.chain->beside(others, start_rounds);
             const double ratio = median(paired_ratios(with, now));
             if (ratio >= best_ratio) continue;
@@ -164,6 +167,20 @@ class ChainTuner {
             if (start == winners) starts.pop_back();
         }
         return starts;
+    }
+
+    /// What the step had before the run, the winners alone where that was not proven.
+    std::vector<Candidate> as_it_was(std::size_t number, const std::vector<Proven>& proven) const {
+        const ChainStep& step = steps_[number];
+        std::vector<Candidate> start = result_.steps[number].kernels;
+        for (std::size_t place = 0; place < step.kernels.size(); ++place) {
+            const auto& [problem, candidate] = step.kernels[place];
+            const std::vector<Candidate> others = of_problem(problem, proven);
+            if (std::ranges::find(others, candidate) != others.end() &&
+                is_loadable(step, place, candidate, start))
+                start[place] = candidate;
+        }
+        return start;
     }
 
     static std::vector<Candidate> of_problem(const Problem& problem, const std::vector<Proven>& proven) {

@@ -3,20 +3,30 @@
 #pragma once
 
 #include "device/cluster_barrier.cuh"
+#include "device/mma.cuh"
 #include "linear/ring/geometry.cuh"
 #include "linear/tensors.cuh"
 
 namespace hone::linear::ring {
 
-inline constexpr RingGeometry geometry{.products = products,
-                                       .in = in,
-                                       .out = out,
-                                       .tokens = Tuned::tokens,
-                                       .rows = Tuned::rows,
-                                       .consumers = Tuned::consumers,
-                                       .stage_columns = Tuned::stage_columns,
-                                       .stages = Tuned::stages,
-                                       .cluster_k = Tuned::cluster_k};
+/// Of a config without regard to a norm.
+inline constexpr RingGeometry plain_geometry{.products = products,
+                                             .in = in,
+                                             .out = out,
+                                             .tokens = Tuned::tokens,
+                                             .rows = Tuned::rows,
+                                             .consumers = Tuned::consumers,
+                                             .stage_columns = Tuned::stage_columns,
+                                             .stages = Tuned::stages,
+                                             .cluster_k = Tuned::cluster_k,
+                                             .norm = false};
+/// x times the norm's weight may leave fp16's range, not bf16's.
+inline constexpr bool folds_norm = has_norm && is_bf16<Element> && plain_geometry.can_fold();
+inline constexpr RingGeometry geometry = [] {
+    RingGeometry g = plain_geometry;
+    g.norm = folds_norm;
+    return g;
+}();
 inline constexpr int stages = geometry.stages;
 inline constexpr int consumers = geometry.consumers;
 inline constexpr int tokens = geometry.tokens;
@@ -56,6 +66,10 @@ struct Memory {
     }
     __device__ uint32 sums_address(int inbox, int source, int token, int row) const {
         return base + geometry.inboxes_at() + 4 * (sums_place(inbox, source, token) + row);
+    }
+    /// Of a finishing warp's steps.
+    __device__ float* squares(int warp, int token) const {
+        return reinterpret_cast<float*>(start + geometry.squares_at()) + warp * geometry.tokens + token;
     }
     __device__ uint32 barrier(int index) const { return base + geometry.barriers_at() + 8 * index; }
     __device__ uint32 full(int stage) const { return barrier(stage); }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "linear/ring/inbox.cuh"
+#include "linear/ring/stager.cuh"
 
 namespace hone::linear::ring {
 
@@ -18,13 +19,19 @@ class Finisher {
 
     __device__ void run() const {
         if constexpr (has_cluster) cluster_wait();
+        Stager stager(tensors_, memory_, schedule_, thread_ / 32);
         for (int number = 0; number < schedule_.count; ++number) {
             const Inbox inbox(memory_, number);
             const int first_row = schedule_.tile(number) * geometry.rows + schedule_.rank * owned_rows;
+            if constexpr (folds_norm) {
+                stager.stage(number);
+                if (number == 0) stager.share();
+            }
             // What results need besides is asked for before their sums are there.
             Wanted wanted[ahead];
 #pragma unroll
-            for (int i = 0; i < ahead; ++i) wanted[i].load(tensors_, first_row, thread_ + i * threads);
+            for (int i = 0; i < ahead; ++i)
+                wanted[i].load(tensors_, memory_, first_row, thread_ + i * threads);
             inbox.wait_full();
             const bool is_followed = number + 2 < schedule_.count;
             if (is_followed && thread_ == 0) inbox.open();
@@ -32,7 +39,7 @@ class Finisher {
             for (int i = 0; i < ahead; ++i) finish(wanted[i], inbox);
             for (int i = ahead; i < each; ++i) {
                 Wanted other;
-                other.load(tensors_, first_row, thread_ + i * threads);
+                other.load(tensors_, memory_, first_row, thread_ + i * threads);
                 finish(other, inbox);
             }
             // Without a tile that follows nobody waits for it, and who does not wait may have left.
@@ -53,12 +60,14 @@ class Finisher {
         int row;
         float bias;
         float residual;
+        float factor;  ///< behind a norm
 
-        __device__ void load(const Tensors& tensors, int first_row, int index) {
+        __device__ void load(const Tensors& tensors, Memory memory, int first_row, int index) {
             token = index / owned_rows;
             place = index % owned_rows;
             row = first_row + place;
             const int real_row = min(row, out - 1);
+            if constexpr (folds_norm) factor = Stager::factor(tensors, memory, min(token, tokens - 1));
             if constexpr (has_bias) bias = to_float(tensors.bias[real_row]);
             if constexpr (has_residual) {
                 const int64 real_token = min(static_cast<int64>(token), tensors.tokens - 1);
@@ -75,6 +84,10 @@ class Finisher {
 #pragma unroll
         for (int product = 0; product < products; ++product)
             sums[product] = inbox.sum(product * owned_rows + wanted.place, wanted.token);
+        if constexpr (folds_norm) {
+#pragma unroll
+            for (int product = 0; product < products; ++product) sums[product] *= wanted.factor;
+        }
         tensors_.out[wanted.token * tensors_.out_stride + wanted.row] =
             from_float<Element>(result(wanted, sums));
     }

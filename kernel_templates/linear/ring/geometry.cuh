@@ -21,6 +21,7 @@ struct RingGeometry {
     int stage_columns;
     int stages;
     int cluster_k;
+    bool norm;  ///< x is normalized on its way, as stages of whole clusters cannot be
 
     static constexpr int panel_columns = 64;
     static constexpr int row_bytes = 128;  ///< of a panel
@@ -46,10 +47,17 @@ struct RingGeometry {
     constexpr int panel_bytes() const { return panel_rows() * row_bytes; }
     /// With room for tokens that are none, of which whatever stands there is multiplied.
     constexpr int x_panel_bytes() const { return n() * row_bytes; }
+    /// 16 bytes each of x's columns and tokens in a stage; and of each lane of a warp that brings them.
+    constexpr int stage_chunks() const { return tokens * stage_panels() * 8; }
+    constexpr int lane_chunks() const { return (stage_chunks() + 31) / 32; }
+    /// Whether a norm can be part of the products.
+    constexpr bool can_fold() const { return cluster_k == 1 && lane_chunks() <= 8; }
     constexpr int stage_x_at() const { return stage_panels() * panel_bytes(); }
     constexpr int stage_bytes() const { return stage_panels() * (panel_bytes() + x_panel_bytes()); }
     /// That copies bring.
-    constexpr int copied_bytes() const { return stage_panels() * (panel_bytes() + tokens * row_bytes); }
+    constexpr int copied_bytes() const {
+        return stage_panels() * (panel_bytes() + (norm ? 0 : tokens * row_bytes));
+    }
 
     // Sums on their way: two inboxes [source][tokens][pitch], rows of the block's own; without a cluster
     // whole blocks of 64 rows.
@@ -63,9 +71,13 @@ struct RingGeometry {
     /// That blocks of a cluster send.
     constexpr int inbox_bytes() const { return sources() * tokens * products * owned_rows() * 4; }
 
-    // Shared memory: the ring, sums, barriers.
+    // Squares of x [finishers][tokens], whole pairs.
+    constexpr int square_words() const { return norm ? (finishers * tokens + 1) / 2 * 2 : 0; }
+
+    // Shared memory: the ring, sums, squares, barriers.
     constexpr int inboxes_at() const { return stages * stage_bytes(); }
-    constexpr int barriers_at() const { return inboxes_at() + 2 * inbox_words() * 4; }
+    constexpr int squares_at() const { return inboxes_at() + 2 * inbox_words() * 4; }
+    constexpr int barriers_at() const { return squares_at() + square_words() * 4; }
     constexpr int barriers() const { return 2 * stages + 4; }
     /// With room to start at a multiple of 1024, and no less than the last block of rows reads.
     constexpr int shared_bytes() const {

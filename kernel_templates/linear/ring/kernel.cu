@@ -11,7 +11,8 @@
 //
 // Warps: `consumers` warpgroups multiply, taking the stages in turns; of the last warpgroup an elected lane
 // of the first warp copies, three warps finish. Barriers:
-//   full[stage]     bytes of the copies; empty[stage]: one arrival of each warp of the warpgroup whose stage
+//   full[stage]     bytes of the copies, and behind a norm an arrival of the warp that brought x
+//                   (stager.cuh); empty[stage]: one arrival of each warp of the warpgroup whose stage
 //                   it is: the same in every round, since stages are a multiple of warpgroups
 //   sums_full[2]    all sums of a tile; tile n of a block is in inbox n % 2. In a cluster, bytes of all its
 //                   blocks: announced for tile n + 2, if there is one, when tile n was full. A block alone:
@@ -30,7 +31,7 @@ namespace hone::linear::ring {
 
 __device__ inline void initialize(Memory memory, const Schedule& schedule) {
     for (int stage = 0; stage < stages; ++stage) {
-        barrier_init(memory.full(stage), 1);
+        barrier_init(memory.full(stage), folds_norm ? 2 : 1);
         barrier_init(memory.empty(stage), 4);
     }
     for (int number = 0; number < 2; ++number) Inbox(memory, number).initialize();
@@ -57,6 +58,8 @@ __device__ inline void run(const Tensors& tensors, const Maps& maps, Memory memo
         __syncwarp();
         if constexpr (has_cluster) cluster_wait();
     } else {
+        if constexpr (folds_norm)
+            Stager::ask_for_norm_weight(tensors, static_cast<int>(threadIdx.x) - 32 * (producing + 1));
         wait_for_predecessor();
         Finisher(tensors, memory, schedule).run();
     }

@@ -21,7 +21,7 @@ Plan ring_plan(const LinearProblem& p, const RingConfig& c, const DeviceTraits& 
     add_map(plan, weight_map);
     add_map(plan, p.gated ? map(up, up_stride, p.out, g.rows) : unused);
     add_map(plan, map(x, x_stride, p.tokens, g.tokens));
-    return normalize_first(p, plan, ring_kernels[1]);
+    return g.norm ? plan : normalize_first(p, plan, ring_kernels[1]);
 }
 
 }  // namespace hone::linear

@@ -20,7 +20,8 @@ struct RingConfig {
     std::int64_t programmatic = 0;
 };
 
-[[nodiscard]] inline RingGeometry geometry(const LinearProblem& p, const RingConfig& c) {
+/// Without regard to a norm.
+[[nodiscard]] inline RingGeometry plain_geometry(const LinearProblem& p, const RingConfig& c) {
     return {.products = static_cast<int>(p.products()),
             .in = static_cast<int>(p.in),
             .out = static_cast<int>(p.out),
@@ -29,7 +30,17 @@ struct RingConfig {
             .consumers = static_cast<int>(c.consumers),
             .stage_columns = static_cast<int>(c.stage_columns),
             .stages = static_cast<int>(c.stages),
-            .cluster_k = static_cast<int>(c.cluster_k)};
+            .cluster_k = static_cast<int>(c.cluster_k),
+            .norm = false};
+}
+/// x times the norm's weight may leave fp16's range, not bf16's.
+[[nodiscard]] inline bool folds_norm(const LinearProblem& p, const RingConfig& c) {
+    return p.norm && p.dtype == Dtype::bf16 && plain_geometry(p, c).can_fold();
+}
+[[nodiscard]] inline RingGeometry geometry(const LinearProblem& p, const RingConfig& c) {
+    RingGeometry g = plain_geometry(p, c);
+    g.norm = folds_norm(p, c);
+    return g;
 }
 
 /// Clusters, or blocks without one, that find a place at the same time, a block a multiprocessor: 64 of two

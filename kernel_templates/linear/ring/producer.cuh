@@ -25,9 +25,11 @@ class Producer {
     }
     /// All that follows.
     __device__ void run() const {
-        wait_for_predecessor();
-        fence_async_proxy_global();
-        for (int index = 0; index < min(early, steps()); ++index) load_x(index % schedule_.steps, index);
+        if constexpr (!folds_norm) {
+            wait_for_predecessor();
+            fence_async_proxy_global();
+            for (int index = 0; index < min(early, steps()); ++index) load_x(index % schedule_.steps, index);
+        }
         int number = early / schedule_.steps;
         int step = early % schedule_.steps;
         RingPosition<stages> ring;
@@ -35,7 +37,7 @@ class Producer {
         for (ring.advance(early); number < schedule_.count; ring.advance()) {
             barrier_wait(memory_.empty(ring.stage), ring.parity ^ 1);
             load_weights(number, step, ring.stage);
-            load_x(step, ring.stage);
+            if constexpr (!folds_norm) load_x(step, ring.stage);
             if (++step < schedule_.steps) continue;
             step = 0;
             ++number;

@@ -17,8 +17,9 @@ struct StreamGeometry {
     int k_warps;    ///< that share rows
     int row_warps;  ///< groups of them
     int unroll;     ///< panels that a warp has under way
+    bool norm;      ///< x is normalized on its way: squares are added up
 
-    constexpr int threads() const { return 32 * k_warps * row_warps; }
+    constexpr int threads() const { return 32 * warps(); }
     constexpr int block_rows() const { return rows * row_warps; }
     constexpr int panels() const { return static_cast<int>(whole_blocks(in)); }
     /// Panels that all warps of a group take at a time.
@@ -35,7 +36,10 @@ struct StreamGeometry {
     constexpr int partial_pitch() const { return block_rows() + 4; }
     constexpr int partials_at() const { return zeros_at() + 16; }
     constexpr int partial_floats() const { return k_warps * products * tokens * partial_pitch(); }
-    constexpr int shared_bytes() const { return partials_at() + 4 * partial_floats(); }
+    // Sums of squares of x [tokens][warps] floats.
+    constexpr int warps() const { return k_warps * row_warps; }
+    constexpr int squares_at() const { return partials_at() + 4 * partial_floats(); }
+    constexpr int shared_bytes() const { return squares_at() + (norm ? 4 * tokens * warps() : 0); }
 };
 
 }  // namespace hone::quantized_linear

@@ -9,7 +9,9 @@
 // float32 when it ends. The warps' sums meet in shared memory and are added in order.
 //
 // Two barriers of the block: when x is there, and when sums are.
+#include "device/level_2.cuh"
 #include "device/mma.cuh"
+#include "device/reduce.cuh"
 #include "device/shared_tile.cuh"
 #include "device/sync.cuh"
 #include "quantized_linear/packed_panel.cuh"
@@ -21,13 +23,16 @@ static_assert(is_packed, "codes in the order of the tensor cores' left operand")
 static_assert(in % 16 == 0, "rows of x are whole chunks of 16 bytes");
 static_assert(Tuned::tokens <= 8, "one block of columns of an instruction");
 
+/// A norm is part of the product.
+inline constexpr bool folds_norm = has_norm && is_bf16<Element>;
 inline constexpr StreamGeometry geometry{.products = products,
                                          .in = in,
                                          .tokens = Tuned::tokens,
                                          .rows = Tuned::rows,
                                          .k_warps = Tuned::k_warps,
                                          .row_warps = Tuned::row_warps,
-                                         .unroll = Tuned::unroll};
+                                         .unroll = Tuned::unroll,
+                                         .norm = folds_norm};
 inline constexpr int fragments = geometry.rows / 16;
 inline constexpr int unroll = geometry.unroll;
 /// Every warp has panels in every turn.
@@ -86,6 +91,50 @@ __device__ inline void copy_x(const Tensors& tensors, uint32 shared) {
     }
     if (threadIdx.x == 0) store_shared(shared + geometry.zeros_at(), uint4{0, 0, 0, 0});
     commit_copies();
+}
+
+/// Level 2 is asked for the norm's weight, which nothing writes: it may stand in front of the wait for x.
+__device__ inline void ask_for_norm_weight(const Tensors& tensors) {
+    constexpr int line = 128 / sizeof(Element);
+    for (int column = threadIdx.x * line; column < in; column += geometry.threads() * line)
+        prefetch_level_2(tensors.norm_weight + column);
+}
+
+__device__ inline float* squares_of(unsigned char* memory, int token) {
+    return reinterpret_cast<float*>(memory + geometry.squares_at()) + token * geometry.warps();
+}
+
+/// As copy_x, times the norm's weight; the squares of x are stored as sums of each warp.
+__device__ inline void fold_norm(const Tensors& tensors, unsigned char* memory) {
+    constexpr int chunks = panels * block_columns / 8;
+    const uint32 shared = shared_address(memory);
+    const auto* const x = reinterpret_cast<const Element*>(tensors.x);
+#pragma unroll 1
+    for (int token = 0; token < geometry.tokens; ++token) {
+        const Element* const row = x + min(token, static_cast<int>(tensors.tokens) - 1) * tensors.x_stride;
+        float squares = 0.0f;
+#pragma unroll 2
+        for (int i = threadIdx.x; i < chunks; i += geometry.threads()) {
+            const int column = i * 8;
+            uint4 words{0, 0, 0, 0};
+            if (column < in) {
+                float values[8], weights[8];
+                unpack(load_packet<Element, 8>(row + column), values);
+                unpack(load_packet<Element, 8>(tensors.norm_weight + column), weights);
+#pragma unroll
+                for (int k = 0; k < 8; ++k) {
+                    squares = fmaf(values[k], values[k], squares);
+                    values[k] *= weights[k];
+                }
+                const Packet<Element, 8> products_of_both = pack<Element>(values);
+                memcpy(&words, &products_of_both, 16);
+            }
+            store_shared(shared + token * geometry.x_pitch() + column * 2, words);
+        }
+        squares = reduce_lanes<Sum, 32>(squares);
+        if (threadIdx.x % 32 == 0) squares_of(memory, token)[threadIdx.x / 32] = squares;
+    }
+    if (threadIdx.x == 0) store_shared(shared + geometry.zeros_at(), uint4{0, 0, 0, 0});
 }
 
 /// What a lane names for ldmatrix: row l % 8 of 8 x 8 matrix l / 8, which has columns 8 (l / 8) on of 32.
@@ -178,13 +227,36 @@ __device__ inline void put(float* partials, const Warp& warp, const Sums& sums) 
     }
 }
 
+/// What is added to results: of a thread's first one it is asked for before its sums are there.
+class Added {
+  public:
+    __device__ explicit Added(const Tensors& tensors) : tensors_(tensors) {
+        if constexpr (!has_residual) return;
+        const int64 row = static_cast<int64>(blockIdx.x) * rows + threadIdx.x % rows;
+        const int token = threadIdx.x / rows;
+        if (row < out && token < tensors.tokens) first_ = tensors.residual_of(token, static_cast<int>(row));
+    }
+    __device__ float operator()(int number, int token, int64 row) const {
+        return number == threadIdx.x ? first_ : tensors_.residual_of(token, static_cast<int>(row));
+    }
+    static constexpr int rows = geometry.block_rows();
+
+  private:
+    const Tensors& tensors_;
+    float first_ = 0.0f;
+};
+
 /// Adds the warps' sums in order and writes the results.
-__device__ inline void join(const Tensors& tensors, const float* partials) {
+__device__ inline void join(const Tensors& tensors, unsigned char* memory, const Added& added) {
     constexpr int rows = geometry.block_rows();
+    const auto* const partials = reinterpret_cast<const float*>(memory + geometry.partials_at());
     for (int i = threadIdx.x; i < rows * geometry.tokens; i += geometry.threads()) {
         const int64 row = static_cast<int64>(blockIdx.x) * rows + i % rows;
         const int token = i / rows;
         if (row >= out || token >= tensors.tokens) continue;
+        float factor = 1.0f;
+        if constexpr (folds_norm)
+            factor = tensors.norm_factor(combine_partials<Sum, geometry.warps()>(squares_of(memory, token)));
         float sums[products] = {};
 #pragma unroll
         for (int product = 0; product < products; ++product) {
@@ -192,9 +264,10 @@ __device__ inline void join(const Tensors& tensors, const float* partials) {
             for (int k_warp = 0; k_warp < geometry.k_warps; ++k_warp)
                 sums[product] += partials[partial_place(k_warp, product, token, i % rows)];
             sums[product] *= sum_factor(tensors.weight_of(product), row);
+            if constexpr (folds_norm) sums[product] *= factor;
         }
         tensors.out[token * tensors.out_stride + row] =
-            from_float<Element>(tensors.finish(token, static_cast<int>(row), sums));
+            from_float<Element>(tensors.finish(static_cast<int>(row), sums, added(i, token, row)));
     }
 }
 
@@ -204,10 +277,16 @@ __device__ inline void run(const Tensors& tensors, unsigned char* memory) {
     Weights held[unroll];
 #pragma unroll
     for (int u = 0; u < unroll; ++u) warp.load(warp.panel(0, u), held[u]);
+    if constexpr (folds_norm) ask_for_norm_weight(tensors);
     if constexpr (Tuned::programmatic != 0) wait_for_predecessor();
     const uint32 shared = shared_address(memory);
-    copy_x(tensors, shared);
-    wait_for_copies<0>();
+    if constexpr (folds_norm) {
+        fold_norm(tensors, memory);
+    } else {
+        copy_x(tensors, shared);
+        wait_for_copies<0>();
+    }
+    const Added added(tensors);
     __syncthreads();
 
     const X x(shared);
@@ -225,7 +304,7 @@ __device__ inline void run(const Tensors& tensors, unsigned char* memory) {
     float* const partials = reinterpret_cast<float*>(memory + geometry.partials_at());
     put(partials, warp, sums);
     __syncthreads();
-    join(tensors, partials);
+    join(tensors, memory, added);
 }
 
 }  // namespace hone::quantized_linear::stream

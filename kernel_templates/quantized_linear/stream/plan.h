@@ -16,6 +16,11 @@ struct StreamConfig {
     std::int64_t programmatic = 0;
 };
 
+/// What bf16 can hold of x times the norm's weight: fp16 might overflow.
+[[nodiscard]] constexpr bool folds_norm(const QuantizedProblem& p) {
+    return p.norm && p.dtype == Dtype::bf16;
+}
+
 [[nodiscard]] inline StreamGeometry geometry(const QuantizedProblem& p, const StreamConfig& c) {
     return {.products = static_cast<int>(p.products()),
             .in = static_cast<int>(p.in),
@@ -23,7 +28,8 @@ struct StreamConfig {
             .rows = static_cast<int>(c.rows),
             .k_warps = static_cast<int>(c.k_warps),
             .row_warps = static_cast<int>(c.row_warps),
-            .unroll = static_cast<int>(c.unroll)};
+            .unroll = static_cast<int>(c.unroll),
+            .norm = folds_norm(p)};
 }
 
 [[nodiscard]] inline std::int64_t blocks(const QuantizedProblem& p, const StreamConfig& c) {

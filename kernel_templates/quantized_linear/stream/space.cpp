@@ -124,7 +124,7 @@ double predict(const QuantizedProblem& p, const StreamConfig& c, const DeviceTra
     // The columns of a turn come together, and the last of a row's are multiplied with nothing under way.
     const double turn_us = 0.02 * std::min(g.turn(), g.panels());
     return body_us * (1 + uneven) + 0.3 * x_us + turn_us + (c.programmatic != 0 ? 1.0 : 2.6) +
-           linear::normalize_us(p.dense(), traits);
+           (folds_norm(p) ? 0.3 : linear::normalize_us(p.dense(), traits));
 }
 
 /// The best by the cost model of a few shapes.

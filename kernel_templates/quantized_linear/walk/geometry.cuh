@@ -23,6 +23,7 @@ struct WalkGeometry {
     bool blocks_scaled;  ///< x and weight have scales for 128 columns
     bool zeros;          ///< the weight has zero points: digits are added up
     int sets;            ///< of columns of a unit that have a scale each, at least one
+    bool norm;           ///< x is normalized on its way: squares are added up
     int tokens;          ///< of a block, all of them
     int k_warps;         ///< that share the rows
     int unroll;          ///< units that a warp has under way
@@ -53,7 +54,10 @@ struct WalkGeometry {
     constexpr int scale_words() const { return has_scales() ? turns() * turn() * scale_columns() : 0; }
     constexpr int digit_sums_at() const { return scales_at() + 4 * scale_words(); }
     constexpr int digit_sum_words() const { return zeros ? turns() * turn() * sets * scale_columns() : 0; }
-    constexpr int barriers_at() const { return digit_sums_at() + 4 * digit_sum_words(); }
+    // Sums of squares of x [tokens][units], in whole 16 bytes.
+    constexpr int squares_at() const { return digit_sums_at() + 4 * digit_sum_words(); }
+    constexpr int square_words() const { return norm ? (tokens * turns() * turn() + 3) / 4 * 4 : 0; }
+    constexpr int barriers_at() const { return squares_at() + 4 * square_words(); }
 
     // Sums of the warps: buffers of [k_warps][products][columns][partial_pitch] floats; a pitch that puts
     // fragments of 8 rows x 4 pairs of columns into distinct banks.

@@ -239,26 +239,50 @@ class Multiplier {
     int count_;
 };
 
-/// The result of a row's sums.
-__device__ inline void store(const Tensors& tensors, int token, int64 row, float (&sums)[products]) {
+/// The result of a row's sums; `factor`: behind a norm.
+__device__ inline void store(const Tensors& tensors, int token, int64 row, float (&sums)[products],
+                             float factor, float added) {
     if (row >= out || token >= tensors.tokens) return;
 #pragma unroll
     for (int product = 0; product < products; ++product) {
         sums[product] *= row_factor(tensors.weight_of(product), row);
+        if constexpr (folds_norm) sums[product] *= factor;
         if constexpr (!is_packed && !has_blocks)
             sums[product] *= tensors.x_scales[token * tensors.x_scale_stride];
     }
     tensors.out[token * tensors.out_stride + row] =
-        from_float<Element>(tensors.finish(token, static_cast<int>(row), sums));
+        from_float<Element>(tensors.finish(static_cast<int>(row), sums, added));
 }
 
-/// The finishing warp.
+/// The finishing warp. What is added to results is asked for before their sums are there.
 __device__ inline void finish(const Tensors& tensors, const Schedule& schedule, Memory memory) {
     constexpr int results = geometry.rows * geometry.tokens;
+    constexpr int lane_results = (results + 31) / 32;
     constexpr int each = geometry.columns() / geometry.tokens;
     const int lane = threadIdx.x % 32;
+    float factors[lane_results] = {};
+    if constexpr (folds_norm) {
+#pragma unroll
+        for (int token = 0; token < geometry.tokens; ++token) {
+            const float factor = norm_factor(tensors, memory.start, token);
+#pragma unroll
+            for (int k = 0; k < lane_results; ++k)
+                if ((lane + 32 * k) / geometry.rows == token) factors[k] = factor;
+        }
+    }
     for (int number = 0; number < schedule.count; ++number) {
         const int buffer = number % geometry.buffers;
+        float added[lane_results] = {};
+        if constexpr (has_residual) {
+            const int64 first_row = static_cast<int64>(schedule.group(number)) * geometry.rows;
+#pragma unroll
+            for (int k = 0; k < lane_results; ++k) {
+                const int token = (lane + 32 * k) / geometry.rows;
+                const int64 row = first_row + (lane + 32 * k) % geometry.rows;
+                if (token < tensors.tokens && row < out)
+                    added[k] = tensors.residual_of(token, static_cast<int>(row));
+            }
+        }
         barrier_wait(memory.full(buffer), number / geometry.buffers & 1);
         const float* const from = memory.partials(buffer);
 #pragma unroll
@@ -275,7 +299,8 @@ __device__ inline void finish(const Tensors& tensors, const Schedule& schedule, 
                         sums[product] += from[partial_place(warp, product, token * each + digit, row)];
                 }
             }
-            store(tensors, token, static_cast<int64>(schedule.group(number)) * geometry.rows + row, sums);
+            store(tensors, token, static_cast<int64>(schedule.group(number)) * geometry.rows + row, sums,
+                  factors[i / 32], added[i / 32]);
         }
         barrier_arrive(memory.empty(buffer));
     }
@@ -294,6 +319,7 @@ __device__ inline void run(const Tensors& tensors, unsigned char* start) {
             barrier_init(memory.empty(buffer), 32);
         }
     }
+    if constexpr (folds_norm) ask_for_norm_weight(tensors);
     if constexpr (Tuned::programmatic != 0) wait_for_predecessor();
     stage_x(tensors, memory.base);
     __syncthreads();
@@ -313,12 +339,8 @@ extern "C" __global__ void __launch_bounds__(hone::quantized_linear::walk::geome
     hone::quantized_linear::walk::run(tensors, memory);
 }
 
-namespace hone::linear::normalize {
-inline constexpr int vector = 8;
-}
 namespace hone::quantized_linear::quantize {
 inline constexpr int vector = 8;
 }
 
-#include "linear/normalize.cuh"
 #include "quantized_linear/quantize.cuh"

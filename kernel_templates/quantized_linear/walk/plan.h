@@ -25,6 +25,7 @@ struct WalkConfig {
             .blocks_scaled = p.has_blocks(),
             .zeros = p.zeros,
             .sets = p.has_groups() ? static_cast<int>(128 / p.group) : 1,
+            .norm = p.norm && p.is_packed(),
             .tokens = static_cast<int>(c.tokens),
             .k_warps = static_cast<int>(c.k_warps),
             .unroll = static_cast<int>(c.unroll)};
@@ -40,7 +41,7 @@ struct WalkConfig {
     return round_up(ceil_div(groups, ceil_div(groups, most)), std::int64_t{4});
 }
 
-inline constexpr Kernel walk_kernels[] = {{"quantized_linear_walk", call_args}, normalize, quantize};
+inline constexpr Kernel walk_kernels[] = {{"quantized_linear_walk", call_args}, quantize};
 
 [[nodiscard]] Plan walk_plan(const QuantizedProblem&, const WalkConfig&, const DeviceTraits&);
 

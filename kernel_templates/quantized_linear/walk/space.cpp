@@ -138,7 +138,8 @@ double predict(const QuantizedProblem& p, const WalkConfig& c, const DeviceTrait
     const bool beside = c.programmatic != 0 && resident < static_cast<double>(c.blocks_per_sm);
     const double launch_us = c.programmatic == 0 ? 2.6 : beside ? 1.2 : 1.3;
     const double asked_us = c.ahead == 0 ? 0.0 : p.bits() == 4 ? 0.1 : -0.2;
-    return body_us + x_us + launch_us + asked_us + prepare_us(p, traits);
+    const double norm_us = p.norm && p.is_packed() ? 0.3 : 0.0;
+    return body_us + x_us + launch_us + asked_us + norm_us + quantize_us(p, traits);
 }
 
 /// The best by the cost model.

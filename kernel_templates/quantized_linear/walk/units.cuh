@@ -10,6 +10,8 @@
 namespace hone::quantized_linear::walk {
 
 inline constexpr bool has_groups = format == Format::w4a16 && group != 0;
+/// A norm is part of the product where x stands as digits: else x comes as codes of what it left.
+inline constexpr bool folds_norm = has_norm && is_packed;
 inline constexpr WalkGeometry geometry{.products = products,
                                        .in = in,
                                        .out = out,
@@ -18,6 +20,7 @@ inline constexpr WalkGeometry geometry{.products = products,
                                        .blocks_scaled = has_blocks,
                                        .zeros = has_zeros,
                                        .sets = has_groups ? WalkGeometry::unit_columns / group : 1,
+                                       .norm = folds_norm,
                                        .tokens = Tuned::tokens,
                                        .k_warps = Tuned::k_warps,
                                        .unroll = Tuned::unroll};

@@ -6,6 +6,8 @@
 // the largest of the 128 keep all bits of a bf16. A token with a NaN or an infinity among them is NaN.
 #pragma once
 
+#include "device/level_2.cuh"
+#include "device/reduce.cuh"
 #include "device/shared_tile.cuh"
 #include "device/sync.cuh"
 #include "quantized_linear/walk/units.cuh"
@@ -79,26 +81,16 @@ class Digits {
         for (int distance = 8; distance > 0; distance /= 2)
             most = __vmaxu2(most, __shfl_xor_sync(0xffffffffu, most, distance));
         const Element largest{static_cast<uint16>(max(most >> 16, most & 0xffffu))};
-        const int exponent = static_cast<int>(__float_as_uint(to_float(largest)) >> 23);
-        // The largest becomes 2^21 to 2^22.
-        const int field = min(275 - exponent, 253);
-        scale = exponent == 255 ? __uint_as_float(0x7fffffffu)
-                                : __uint_as_float(static_cast<uint32>(254 - field) << 23);
-        const float factor = __uint_as_float(static_cast<uint32>(field) << 23);
-        // A sum with 3 * 2^22 has the integer in its low bits; with 128 more in each of them, its bytes are
-        // the digits and 128.
-        float values[8];
-        unpack(packet, values);
-        uint32 numbers[8];
+        cut(packet, static_cast<int>(__float_as_uint(to_float(largest)) >> 23));
+    }
+    __device__ explicit Digits(const float (&values)[8]) {
+        uint32 most = 0;
 #pragma unroll
-        for (int i = 0; i < 8; ++i)
-            numbers[i] = __float_as_uint(fmaf(values[i], factor, 12582912.0f)) - 0x4b400000u + 0x00808080u;
+        for (int i = 0; i < 8; ++i) most = max(most, __float_as_uint(values[i]) & 0x7fffffffu);
 #pragma unroll
-        for (int j = 0; j < WalkGeometry::digits_each; ++j) {
-#pragma unroll
-            for (int t = 0; t < 4; ++t)
-                pairs_[j][t] = __byte_perm(numbers[2 * t], numbers[2 * t + 1], 0x3030 | (4 + j) << 8 | j);
-        }
+        for (int distance = 8; distance > 0; distance /= 2)
+            most = max(most, __shfl_xor_sync(0xffffffffu, most, distance));
+        cut(values, static_cast<int>(most >> 23));
     }
 
     /// Words 2 h and 2 h + 1 of the 16 columns that two lanes share, h being the lane's lowest bit: bytes 0
@@ -116,6 +108,36 @@ class Digits {
     float scale;
 
   private:
+    __device__ static void widen(const Packet<Element, 8>& packet, float (&values)[8]) {
+        unpack(packet, values);
+    }
+    __device__ static void widen(const float (&numbers)[8], float (&values)[8]) {
+        memcpy(values, numbers, sizeof(values));
+    }
+    /// `exponent`: the field of the largest of all 128 numbers.
+    template <class Numbers>
+    __device__ void cut(const Numbers& packet, int exponent) {
+        // The largest becomes 2^21 to 2^22.
+        const int field = min(275 - exponent, 253);
+        scale = exponent == 255 ? __uint_as_float(0x7fffffffu)
+                                : __uint_as_float(static_cast<uint32>(254 - field) << 23);
+        const float factor = __uint_as_float(static_cast<uint32>(field) << 23);
+        // A sum with 3 * 2^22 has the integer in its low bits; with 128 more in each of them, its bytes are
+        // the digits and 128.
+        float values[8];
+        widen(packet, values);
+        uint32 numbers[8];
+#pragma unroll
+        for (int i = 0; i < 8; ++i)
+            numbers[i] = __float_as_uint(fmaf(values[i], factor, 12582912.0f)) - 0x4b400000u + 0x00808080u;
+#pragma unroll
+        for (int j = 0; j < WalkGeometry::digits_each; ++j) {
+#pragma unroll
+            for (int t = 0; t < 4; ++t)
+                pairs_[j][t] = __byte_perm(numbers[2 * t], numbers[2 * t + 1], 0x3030 | (4 + j) << 8 | j);
+        }
+    }
+
     uint32 pairs_[WalkGeometry::digits_each][4];  ///< digits of columns 2 t and 2 t + 1 in bytes 0 and 2
 };
 
@@ -123,11 +145,11 @@ __device__ inline int sum_of_bytes(uint2 words) {
     return __dp4a(static_cast<int>(words.x), 0x01010101, __dp4a(static_cast<int>(words.y), 0x01010101, 0));
 }
 
-/// One token's numbers in one unit; `exists`: else they are not stored.
-__device__ inline void store_digits(const Packet<Element, 8>& packet, uint32 shared, int token, int unit,
-                                    bool exists) {
+/// One token's numbers in one unit, a packet or eight of float32; `exists`: else they are not stored.
+template <class Numbers>
+__device__ inline void store_digits(const Numbers& numbers, uint32 shared, int token, int unit, bool exists) {
     const int lane = threadIdx.x % 16;
-    const Digits digits(packet);
+    const Digits digits(numbers);
     // Codes of 4 bits are multiplied as 16 times their value.
     constexpr float one = format == Format::w4a16 ? 0.0625f : 1.0f;
     constexpr float weights[WalkGeometry::digits_each] = {one, 256.0f * one, 65536.0f * one};
@@ -153,6 +175,34 @@ __device__ inline void store_digits(const Packet<Element, 8>& packet, uint32 sha
     }
 }
 
+/// x times the norm's weight; the squares of x are stored as the unit's sum.
+__device__ inline void fold_norm(const Packet<Element, 8>& x, const Packet<Element, 8>& norm_weight,
+                                 uint32 shared, int token, int unit, bool exists, float (&values)[8]) {
+    float weights[8];
+    unpack(x, values);
+    unpack(norm_weight, weights);
+    float squares = 0.0f;
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+        squares = fmaf(values[i], values[i], squares);
+        values[i] *= weights[i];
+    }
+    squares = reduce_lanes<Sum, 16>(squares);
+    if (exists && threadIdx.x % 16 == 0)
+        store_shared(shared + geometry.squares_at() + (token * staged_units + unit) * 4,
+                     __float_as_uint(squares));
+}
+
+/// What a token's sums are multiplied with behind a norm, by a warp, behind the barrier after stage_x().
+__device__ inline float norm_factor(const Tensors& tensors, const unsigned char* memory, int token) {
+    const auto* const squares = reinterpret_cast<const float*>(memory + geometry.squares_at());
+    float sum = 0.0f;
+#pragma unroll
+    for (int unit = threadIdx.x % 32; unit < staged_units; unit += 32)
+        sum += squares[token * staged_units + unit];
+    return tensors.norm_factor(reduce_lanes<Sum, 32>(sum));
+}
+
 /// x of packed weights: 16 lanes take a token's unit, several of them under way at a time.
 __device__ inline void stage_digits(const Tensors& tensors, uint32 shared) {
     constexpr int tasks = geometry.tokens * staged_units;
@@ -166,18 +216,29 @@ __device__ inline void stage_digits(const Tensors& tensors, uint32 shared) {
     for (int round = 0; round < rounds; round += together) {
         const int first = round * at_once + static_cast<int>(threadIdx.x) / 16;
         Packet<Element, 8> packets[together];
+        Packet<Element, 8> norm_weights[together];
 #pragma unroll
         for (int i = 0; i < together; ++i) {
             const int task = min(first + i * at_once, tasks - 1);
             const int column = task % staged_units * unit_columns + lane * 8;
             const int64 row = min(task / staged_units, last_token) * tensors.x_stride;
             packets[i] = load_packet<Element, 8>(x + row + (column < in ? column : 0));
+            if constexpr (folds_norm)
+                norm_weights[i] = load_packet<Element, 8>(tensors.norm_weight + (column < in ? column : 0));
             if (column >= in) packets[i] = {};
         }
 #pragma unroll
         for (int i = 0; i < together; ++i) {
             const int task = first + i * at_once;
-            store_digits(packets[i], shared, task / staged_units, task % staged_units, task < tasks);
+            const int token = task / staged_units;
+            const int unit = task % staged_units;
+            if constexpr (folds_norm) {
+                float values[8];
+                fold_norm(packets[i], norm_weights[i], shared, token, unit, task < tasks, values);
+                store_digits(values, shared, token, unit, task < tasks);
+            } else {
+                store_digits(packets[i], shared, token, unit, task < tasks);
+            }
         }
     }
     // Scales and sums of columns that do not exist.
@@ -230,6 +291,13 @@ __device__ inline void stage_codes(const Tensors& tensors, uint32 shared) {
             store_shared(shared + geometry.scales_at() + i * 4, __float_as_uint(scale));
         }
     }
+}
+
+/// Level 2 is asked for the norm's weight, which nothing writes: it may stand in front of the wait for x.
+__device__ inline void ask_for_norm_weight(const Tensors& tensors) {
+    constexpr int line = 128 / sizeof(Element);
+    for (int column = threadIdx.x * line; column < in; column += geometry.threads() * line)
+        prefetch_level_2(tensors.norm_weight + column);
 }
 
 /// By all threads. Columns behind the last become zeros, tokens that are none repeat the last.
