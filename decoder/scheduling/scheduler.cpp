@@ -133,16 +133,26 @@ int Scheduler::budget_of_prompts(const StepLoad& decoding) const {
 /// What a step may take over one without prompts.
 double Scheduler::stretch(std::int64_t decoding) const {
     constexpr double share_for_all = 0.25;
-    const double share =
-        static_cast<double>(prompts_to_come_) / static_cast<double>(prompts_to_come_ + decoding);
+    const double share = static_cast<double>(prompts_to_come_) /
+                         static_cast<double>(texts_at_once(prompts_to_come_ + decoding));
     const double more = std::max(options_.max_step_stretch - options_.step_stretch, 0.0);
     return options_.step_stretch + more * std::min(share / share_for_all, 1.0);
 }
 
-/// A prompt takes what the step has left, or half of it where others follow.
+/// How many texts there is room for, `present` or more: not for the next one where that waits for pages,
+/// else as many as have pages if all hold as many as those at work.
+std::int64_t Scheduler::texts_at_once(std::int64_t present) const {
+    if (!waiting_.empty() && !has_room_for_next()) return present;
+    const std::int64_t used = pool_.size() - pool_.available();
+    const std::int64_t most = std::max<std::int64_t>(present, options_.max_sequences);
+    return used == 0 ? most : std::clamp(std::int64_t{running()} * pool_.size() / used, present, most);
+}
+
+/// A prompt takes what the step has left, or half of it, in whole parts, where others follow.
 int Scheduler::prompt_tokens(int left) {
     --prompts_to_come_;
-    const int half = std::max((prompt_budget_ + 1) / 2, options_.least_prompt_part);
+    const int part = options_.least_prompt_part;
+    const int half = std::max((prompt_budget_ + 1) / 2 / part, 1) * part;
     return std::min({left, prompt_budget_, prompts_to_come_ > 0 ? half : prompt_budget_});
 }
 
@@ -216,6 +226,15 @@ bool Scheduler::start(Sequence& sequence) {
     sequence.computed = static_cast<int>(sequence.pages.size()) * pool_.page_size();
     counters_.shared_tokens += static_cast<std::uint64_t>(sequence.computed);
     return true;
+}
+
+void Scheduler::read_ahead() const {
+    constexpr std::size_t line = 64 / sizeof(int);
+    for (const Sequence* sequence : planned_) {
+        __builtin_prefetch(sequence->tokens.data() + sequence->tokens.size(), 1);
+        for (std::size_t at = 0; at < sequence->pages.size(); at += line)
+            __builtin_prefetch(sequence->pages.data() + at);
+    }
 }
 
 std::vector<NewToken> Scheduler::complete(std::span<const int> drawn) {
