@@ -110,7 +110,7 @@ void Engine::compute_step(std::unique_lock<std::mutex>& lock) {
     lock.lock();
     note_drawn();
     hand_out(lock);
-    read_ahead(parts);
+    scheduler_.note_begun();
     lock.unlock();
     const std::vector<int> drawn = model_.forward().finish();
     const Clock::time_point ended = Clock::now();
@@ -121,16 +121,6 @@ void Engine::compute_step(std::unique_lock<std::mutex>& lock) {
         last_end_.reset();
         note_drawn();
         hand_out(lock);
-    }
-}
-
-/// While the GPU computes: what those who listen have touched lies in between, and the step's requests would
-/// come from main memory while the GPU waits for the next step.
-void Engine::read_ahead(const std::vector<StepPart>& parts) const {
-    scheduler_.read_ahead();
-    for (const StepPart& part : parts) {
-        const auto found = requests_.find(part.request);
-        if (found != requests_.end()) __builtin_prefetch(&found->second);
     }
 }
 

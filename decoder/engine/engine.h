@@ -101,7 +101,6 @@ class Engine final : public TokenEngine {
     void run(const std::stop_token& stop);
     void say_started();
     void compute_step(std::unique_lock<std::mutex>& lock);
-    void read_ahead(const std::vector<StepPart>& parts) const;
     void note_times(Clock::time_point begun, Clock::time_point ended);
     void note_drawn();
     void hand_out(std::unique_lock<std::mutex>& lock);

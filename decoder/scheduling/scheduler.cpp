@@ -228,24 +228,22 @@ bool Scheduler::start(Sequence& sequence) {
     return true;
 }
 
-void Scheduler::read_ahead() const {
-    constexpr std::size_t line = 64 / sizeof(int);
-    for (const Sequence* sequence : planned_) {
-        __builtin_prefetch(sequence->tokens.data() + sequence->tokens.size(), 1);
-        for (std::size_t at = 0; at < sequence->pages.size(); at += line)
-            __builtin_prefetch(sequence->pages.data() + at);
-    }
+void Scheduler::note_begun() {
+    if (!under_way_ || begun_) return;
+    for (std::size_t i = 0; i < step_.size(); ++i)
+        advance(*planned_[i], static_cast<int>(step_[i].tokens.size()));
+    begun_ = true;
 }
 
 std::vector<NewToken> Scheduler::complete(std::span<const int> drawn) {
     const auto samples = std::ranges::count_if(step_, &StepPart::samples);
     require(std::ssize(drawn) == samples, "the number of drawn tokens", std::ssize(drawn),
             fmt::format("{}, one for each part of the step that samples", samples));
+    note_begun();
     std::vector<NewToken> made;
     for (std::size_t i = 0; i < step_.size(); ++i) {
         const StepPart& part = step_[i];
         Sequence& sequence = *planned_[i];
-        advance(sequence, static_cast<int>(part.tokens.size()));
         if (!part.samples) continue;
         const NewToken token = draw(part.request, sequence, drawn.front());
         drawn = drawn.subspan(1);
@@ -258,6 +256,7 @@ std::vector<NewToken> Scheduler::complete(std::span<const int> drawn) {
     step_.clear();
     planned_.clear();
     under_way_ = false;
+    begun_ = false;
     drop_cancelled();
     return made;
 }

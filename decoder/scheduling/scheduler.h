@@ -89,9 +89,9 @@ class Scheduler {
     /// The next step; complete() has to follow. Without parts only when idle(). What it points to is valid
     /// until then.
     [[nodiscard]] const std::vector<StepPart>& next();
-    /// While that is computed: what complete() and the next step touch comes back into the processor's
-    /// caches, from which others have displaced it since.
-    void read_ahead() const;
+    /// It is being computed, and nothing later will be before it: its pages are published meanwhile, which
+    /// complete() does where nobody said so.
+    void note_begun();
     /// What the step under way computes.
     [[nodiscard]] const StepLoad& load() const { return load_; }
     /// Seconds that it, or a step of another load, will take, as far as is known.
@@ -154,6 +154,7 @@ class Scheduler {
     std::vector<Sequence*> planned_;  ///< whose parts these are; none of them gives way in the step
     StepLoad load_;                   ///< of that
     bool under_way_ = false;
+    bool begun_ = false;     ///< note_begun() has been called for it
     int prompt_budget_ = 0;  ///< tokens that the step being planned has left for prompts
     /// Sequences that may still get some of it: also those that wait, as many as there is room for.
     std::int64_t prompts_to_come_ = 0;

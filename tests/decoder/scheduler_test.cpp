@@ -63,6 +63,7 @@ class Machine {
             if (!compute(part)) return false;
             if (part.samples) drawn.push_back(next_token(text_of(part.request, texts_[part.request].size())));
         }
+        if (scheduler.counters().steps % 2 == 0) scheduler.note_begun();
         for (const NewToken& token : scheduler.complete(drawn)) {
             texts_[token.request].push_back(token.token);
             made[token.request].push_back(token.token);
