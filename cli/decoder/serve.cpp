@@ -160,8 +160,8 @@ Runner declare_serve(const Arguments& app) {
                    "whatever it takes (default: 1.25)")
         .range(0.0, 1000.0);
     app.add_option("--max-step-stretch", options->max_step_stretch,
-                   "The same where a quarter of the texts wait for their prompts; in between in proportion; "
-                   "less than --step-stretch: as that (default: 3)")
+                   "The same where a quarter of the texts that there is room for wait for their prompts; in "
+                   "between in proportion; less than --step-stretch: as that (default: 3)")
         .range(0.0, 1000.0);
     app.add_option("--step-prompt-tokens", options->step_prompt_tokens,
                    "And tokens of prompts in such a step at most; 0: as many as there is room for (default)")

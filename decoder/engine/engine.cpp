@@ -110,6 +110,7 @@ void Engine::compute_step(std::unique_lock<std::mutex>& lock) {
     lock.lock();
     note_drawn();
     hand_out(lock);
+    scheduler_.note_begun();
     lock.unlock();
     const std::vector<int> drawn = model_.forward().finish();
     const Clock::time_point ended = Clock::now();

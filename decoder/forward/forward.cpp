@@ -429,9 +429,7 @@ void Forward::enqueue_attention(std::int64_t layer, const Step& step) {
     }
     args.q_starts = in.q_starts;
     args.q_tokens = step.tokens;
-    // Where there are single tokens too, both launches find work, and one prompt beside them is faster
-    // unsaid.
-    if (step.prompts == step.sequences) args.prompts = step.prompts;
+    args.prompts = step.prompts;
     require(operators_.any_queries[window].run(gpu_.stream(), args, sizes), "attention");
 }
 

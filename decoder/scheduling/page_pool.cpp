@@ -24,11 +24,19 @@ void PagePool::use(int page) {
     if (at(page).users++ == 0) idle_.erase(at(page).idle);
 }
 
-void PagePool::forget(Page& page) {
-    if (page.content == 0) return;
-    known_.erase(page.key);
-    page.content = 0;
-    page.key.clear();
+void PagePool::forget(int page) {
+    Page& forgotten = at(page);
+    if (forgotten.content == 0) return;
+    const auto known = known_.find(forgotten.key);
+    std::erase(known->second, page);
+    if (known->second.empty()) known_.erase(known);
+    forgotten.content = 0;
+    forgotten.key.clear();
+}
+
+bool PagePool::is_known(int page) const {
+    const Page& one = pages_[static_cast<std::size_t>(page)];
+    return one.content != 0 && known_.at(one.key).front() == page;
 }
 
 std::vector<int> PagePool::take_known(std::span<const int> tokens) {
@@ -37,9 +45,10 @@ std::vector<int> PagePool::take_known(std::span<const int> tokens) {
     for (std::uint64_t before = 0; tokens.size() >= size; tokens = tokens.subspan(size)) {
         const auto found = known_.find(key_of(before, tokens.first(size)));
         if (found == known_.end()) break;
-        use(found->second);
-        taken.push_back(found->second);
-        before = at(found->second).content;
+        const int page = found->second.front();
+        use(page);
+        taken.push_back(page);
+        before = at(page).content;
     }
     return taken;
 }
@@ -47,7 +56,7 @@ std::vector<int> PagePool::take_known(std::span<const int> tokens) {
 std::optional<int> PagePool::take() {
     if (idle_.empty()) return std::nullopt;
     const int page = idle_.front();
-    forget(at(page));
+    forget(page);
     use(page);
     return page;
 }
@@ -58,7 +67,7 @@ void PagePool::release(std::span<const int> pages) {
     for (auto page = pages.rbegin(); page != pages.rend(); ++page) {
         Page& released = at(*page);
         if (--released.users > 0) continue;
-        released.idle = idle_.insert(released.content == 0 ? idle_.begin() : idle_.end(), *page);
+        released.idle = idle_.insert(is_known(*page) ? idle_.end() : idle_.begin(), *page);
     }
 }
 
@@ -72,13 +81,13 @@ void PagePool::publish(std::span<const int> pages, std::span<const int> tokens, 
     for (; so_far.pages < pages.size() && tokens.size() >= (so_far.pages + 1) * size; ++so_far.pages) {
         const int number = pages[so_far.pages];
         Page& page = at(number);
-        Key key = key_of(so_far.content, tokens.subspan(so_far.pages * size, size));
-        const auto [known, is_new] = known_.try_emplace(key, number);
-        if (is_new) {
-            page.key = std::move(key);
-            page.content = ++last_content_;
-        }  // else two computed it at once; what follows is filed behind the first
-        so_far.content = at(known->second).content;
+        page.key = key_of(so_far.content, tokens.subspan(so_far.pages * size, size));
+        std::vector<int>& alike = known_[page.key];
+        // Of two that computed it at once both count: what follows stands behind either, and goes on to be
+        // found when the other's page is given out.
+        page.content = alike.empty() ? ++last_content_ : at(alike.front()).content;
+        alike.push_back(number);
+        so_far.content = page.content;
     }
 }
 

@@ -42,30 +42,31 @@ class PagePool {
     /// time, and those before are many.
     void publish(std::span<const int> pages, std::span<const int> tokens, Published& so_far);
 
-    /// For tests: how many use a page, and whether others can find what it holds.
+    /// For tests: how many use a page.
     [[nodiscard]] int users(int page) const { return pages_[static_cast<std::size_t>(page)].users; }
-    [[nodiscard]] bool is_known(int page) const {
-        return pages_[static_cast<std::size_t>(page)].content != 0;
-    }
+    /// Whether others find the page by what it holds.
+    [[nodiscard]] bool is_known(int page) const;
 
   private:
     /// A page's tokens and the number of what stands before them: equal for equal beginnings of texts.
     using Key = std::string;
     struct Page {
         int users = 0;
-        std::uint64_t content = 0;  ///< the number of what it holds and all before it; 0: not known to others
-        Key key;
+        std::uint64_t content = 0;        ///< the number of what it holds and all before it; 0: not published
+        Key key;                          ///< of that
         std::list<int>::iterator idle{};  ///< its place there, while nobody uses it
     };
     [[nodiscard]] Page& at(int page) { return pages_[static_cast<std::size_t>(page)]; }
     [[nodiscard]] static Key key_of(std::uint64_t before, std::span<const int> tokens);
     void use(int page);
-    void forget(Page& page);
+    void forget(int page);
 
     int page_size_;
     std::vector<Page> pages_;
     std::list<int> idle_;  ///< nobody uses them; the next to be given out first
-    std::unordered_map<Key, int> known_;
+    /// The pages that hold the same: of several that texts computed at once the first is found, and another
+    /// one when that is given out.
+    std::unordered_map<Key, std::vector<int>> known_;
     std::uint64_t last_content_ = 0;
 };
 

@@ -133,16 +133,26 @@ int Scheduler::budget_of_prompts(const StepLoad& decoding) const {
 /// What a step may take over one without prompts.
 double Scheduler::stretch(std::int64_t decoding) const {
     constexpr double share_for_all = 0.25;
-    const double share =
-        static_cast<double>(prompts_to_come_) / static_cast<double>(prompts_to_come_ + decoding);
+    const double share = static_cast<double>(prompts_to_come_) /
+                         static_cast<double>(texts_at_once(prompts_to_come_ + decoding));
     const double more = std::max(options_.max_step_stretch - options_.step_stretch, 0.0);
     return options_.step_stretch + more * std::min(share / share_for_all, 1.0);
 }
 
-/// A prompt takes what the step has left, or half of it where others follow.
+/// How many texts there is room for, `present` or more: not for the next one where that waits for pages,
+/// else as many as have pages if all hold as many as those at work.
+std::int64_t Scheduler::texts_at_once(std::int64_t present) const {
+    if (!waiting_.empty() && !has_room_for_next()) return present;
+    const std::int64_t used = pool_.size() - pool_.available();
+    const std::int64_t most = std::max<std::int64_t>(present, options_.max_sequences);
+    return used == 0 ? most : std::clamp(std::int64_t{running()} * pool_.size() / used, present, most);
+}
+
+/// A prompt takes what the step has left, or half of it, in whole parts, where others follow.
 int Scheduler::prompt_tokens(int left) {
     --prompts_to_come_;
-    const int half = std::max((prompt_budget_ + 1) / 2, options_.least_prompt_part);
+    const int part = options_.least_prompt_part;
+    const int half = std::max((prompt_budget_ + 1) / 2 / part, 1) * part;
     return std::min({left, prompt_budget_, prompts_to_come_ > 0 ? half : prompt_budget_});
 }
 
@@ -218,15 +228,22 @@ bool Scheduler::start(Sequence& sequence) {
     return true;
 }
 
+void Scheduler::note_begun() {
+    if (!under_way_ || begun_) return;
+    for (std::size_t i = 0; i < step_.size(); ++i)
+        advance(*planned_[i], static_cast<int>(step_[i].tokens.size()));
+    begun_ = true;
+}
+
 std::vector<NewToken> Scheduler::complete(std::span<const int> drawn) {
     const auto samples = std::ranges::count_if(step_, &StepPart::samples);
     require(std::ssize(drawn) == samples, "the number of drawn tokens", std::ssize(drawn),
             fmt::format("{}, one for each part of the step that samples", samples));
+    note_begun();
     std::vector<NewToken> made;
     for (std::size_t i = 0; i < step_.size(); ++i) {
         const StepPart& part = step_[i];
         Sequence& sequence = *planned_[i];
-        advance(sequence, static_cast<int>(part.tokens.size()));
         if (!part.samples) continue;
         const NewToken token = draw(part.request, sequence, drawn.front());
         drawn = drawn.subspan(1);
@@ -239,6 +256,7 @@ std::vector<NewToken> Scheduler::complete(std::span<const int> drawn) {
     step_.clear();
     planned_.clear();
     under_way_ = false;
+    begun_ = false;
     drop_cancelled();
     return made;
 }

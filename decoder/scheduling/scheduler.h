@@ -25,13 +25,14 @@ struct SchedulerOptions {
     int step_prompt_tokens = 0;
     /// And as many as leave such a step within so many times what it takes without prompts, as `cost` has it;
     /// 0: whatever it takes. Where texts wait for their prompts, proportionally more, up to max_step_stretch
-    /// where they are a quarter of all: else prompts would come too slowly for the texts that end.
+    /// where they are a quarter of those that may be computed together: else prompts would come too slowly
+    /// for the texts that end.
     double step_stretch = 0;
     double max_step_stretch = 0;
     /// But so many, where that are more: prompts go on also beside sequences that leave no time.
     int least_prompt_tokens = 64;
-    /// Where prompts share a step, each has half of what is left, and at least so many tokens: attention's
-    /// tiles are for as many of one prompt, and take as long with fewer.
+    /// Where prompts share a step, each has half of what is left, in multiples of so many tokens, and at
+    /// least that many: attention's tiles are for as many of one prompt, and take as long with fewer.
     int least_prompt_part = 128;
     std::optional<StepCost> cost{};
     int max_context = 0;  ///< tokens of a prompt and what follows it
@@ -88,6 +89,9 @@ class Scheduler {
     /// The next step; complete() has to follow. Without parts only when idle(). What it points to is valid
     /// until then.
     [[nodiscard]] const std::vector<StepPart>& next();
+    /// It is being computed, and nothing later will be before it: its pages are published meanwhile, which
+    /// complete() does where nobody said so.
+    void note_begun();
     /// What the step under way computes.
     [[nodiscard]] const StepLoad& load() const { return load_; }
     /// Seconds that it, or a step of another load, will take, as far as is known.
@@ -131,6 +135,7 @@ class Scheduler {
     [[nodiscard]] bool has_room_for_next() const;
     [[nodiscard]] int budget_of_prompts(const StepLoad& decoding) const;
     [[nodiscard]] double stretch(std::int64_t decoding) const;
+    [[nodiscard]] std::int64_t texts_at_once(std::int64_t present) const;
     void admit_waiting();
     void plan(RequestId id, Sequence& sequence, int tokens);
     [[nodiscard]] int prompt_tokens(int left);
@@ -149,6 +154,7 @@ class Scheduler {
     std::vector<Sequence*> planned_;  ///< whose parts these are; none of them gives way in the step
     StepLoad load_;                   ///< of that
     bool under_way_ = false;
+    bool begun_ = false;     ///< note_begun() has been called for it
     int prompt_budget_ = 0;  ///< tokens that the step being planned has left for prompts
     /// Sequences that may still get some of it: also those that wait, as many as there is room for.
     std::int64_t prompts_to_come_ = 0;

@@ -93,6 +93,31 @@ TEST_CASE("two that computed the same at once keep their pages, and what follows
     CHECK_FALSE(pool.is_known(other[0]));
 }
 
+TEST_CASE("a text is found by its own pages when those of another one that held the same are given out") {
+    PagePool pool(4, 1);
+    const std::vector<int> one = take(pool, 2);
+    std::vector<int> other = take(pool, 1);
+    publish(pool, one, numbers(0, 2));
+    PagePool::Published so_far;
+    pool.publish(other, numbers(0, 1), so_far);
+    pool.release(one);
+    other.push_back(take(pool, 3).front());
+    CHECK(pool.is_known(other[0]));
+    pool.publish(other, numbers(0, 2), so_far);
+    CHECK(pool.take_known(numbers(0, 2)) == other);
+}
+
+TEST_CASE("a page is given out early whose like is found in its place") {
+    PagePool pool(2, 1);
+    const std::vector<int> pages = take(pool, 2);
+    publish(pool, {pages[0]}, numbers(0, 1));
+    publish(pool, {pages[1]}, numbers(0, 1));
+    pool.release({{pages[0]}});
+    pool.release({{pages[1]}});
+    CHECK(pool.take() == pages[1]);
+    CHECK(pool.take_known(numbers(0, 1)) == std::vector{pages[0]});
+}
+
 TEST_CASE("a text goes on behind the pages that it has found") {
     PagePool pool(6, 1);
     const std::vector<int> one = take(pool, 2);

@@ -63,6 +63,7 @@ class Machine {
             if (!compute(part)) return false;
             if (part.samples) drawn.push_back(next_token(text_of(part.request, texts_[part.request].size())));
         }
+        if (scheduler.counters().steps % 2 == 0) scheduler.note_begun();
         for (const NewToken& token : scheduler.complete(drawn)) {
             texts_[token.request].push_back(token.token);
             made[token.request].push_back(token.token);
@@ -329,9 +330,10 @@ TEST_CASE("the more of the texts wait for their prompts, the longer a step may t
         CHECK(scheduler.load().sequences == decoding);
         return scheduler.load().prompt_tokens;
     };
-    CHECK(prompt_tokens(1, 1) == 40);  // half of the texts: all of the stretch
+    CHECK(prompt_tokens(2, 4) == 40);  // half of the texts that there is room for: all of the stretch
     CHECK(prompt_tokens(6, 2) == 40);  // a quarter of them
     CHECK(prompt_tokens(7, 1) == 20);  // an eighth
+    CHECK(prompt_tokens(1, 1) == 20);  // the same
     CHECK(prompt_tokens(7, 5) == 20);  // there is room for one
     options.max_step_stretch = 0;
     options.step_stretch = 1.5;
