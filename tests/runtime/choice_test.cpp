@@ -134,7 +134,7 @@ TEST_CASE("a product's winners between two buckets make buckets of their own, an
     knowledge.winners.push_back(known(448, Trust::foreign));
     CHECK(measured_between(problem, knowledge) == std::vector<std::int64_t>{384, 640, 768, 1792});
 
-    const WinnerTable table({winner(512, 1), winner(768, 2)});
+    const WinnerTable table(those_of({winner(512, 1), winner(768, 2)}));
     CHECK(measured_between(rmsnorm(4096), table.find(rmsnorm(4096))).empty());
 }
 
@@ -261,7 +261,7 @@ TEST_CASE(
             rows, fold_norm);
     };
     const auto chosen_for = [](const Problem& problem, std::vector<cache::LoadedWinner> winners) {
-        const WinnerTable table(std::move(winners));
+        const WinnerTable table(those_of(std::move(winners)));
         const auto choice = choose(problem, table.find(problem).winners, h100());
         REQUIRE(choice);
         return Choice{choice->candidate, choice->origin, choice->trust, choice->measured_at, nullptr};
