@@ -252,7 +252,9 @@ TEST_CASE(
 TEST_CASE("the cost model of linear puts proven shapes first") {
     const DeviceTraits h100 = *representative_device({9, 0, true});
     const auto first_of = [&](const std::string& text) { return ranked_space(problem_of(text), h100)[0]; };
-    CHECK(first_of("dtype=bf16 in=4096 out=4096 tokens=1").candidate.variant->name == "gemv");
+    // One token on an H200: 4096 -> 4096 9.58 us by gemv, 9.30 by ring; the head 232.6 and 246.3.
+    CHECK(first_of("dtype=bf16 in=4096 out=4096 tokens=1").candidate.variant->name == "ring");
+    CHECK(first_of("dtype=bf16 in=4096 out=128256 tokens=1").candidate.variant->name == "gemv");
     const DeviceTraits a100 = *representative_device({8, 0, false});
     const Candidate on_a100 =
         ranked_space(problem_of("dtype=bf16 in=4096 out=4096 tokens=2048"), a100)[0].candidate;

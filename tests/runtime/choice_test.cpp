@@ -330,7 +330,7 @@ TEST_CASE("a problem's records are asked for once, when it is first needed, and 
     CHECK(asked == 0);
     const cache::LoadedWinner* record = table.find(rmsnorm(16)).winners.at(0).record;
     const Knowledge again = table.find(rmsnorm(1024));
-    CHECK(asked == 1);
+    CHECK(asked == 2);  // of both types of 16 bits
     CHECK(again.winners.at(0).record == record);
     CHECK(again.passed_over == std::vector<std::string>{"some are damaged"});
 }
