@@ -9,6 +9,7 @@
 #include "cache/checksum.h"
 #include "cli/command_list.h"
 #include "cli/devices.h"
+#include "cli/dispatched.h"
 #include "cli/few_kernels.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
@@ -43,68 +44,22 @@ struct Tally {
 /// What is listed from.
 struct Sources {
     DeviceTraits traits;
-    std::vector<StoredTrial> winners;  ///< of all layers, read once: what ships is some megabytes of text
+    const std::vector<StoredTrial>& winners;  ///< of all layers, read once: what ships is some megabytes
+    Dispatched& dispatched;
     const Console& console;
     const std::atomic<bool>& stop;
 };
 
-/// Winners of any GPU of this architecture, the fallback, and the best predictions.
+/// What dispatch chooses on GPUs of this architecture, the default, and the best predictions.
 std::vector<Candidate> wanted(const Problem& problem, const Sources& from, int top) {
-    std::vector<Candidate> list;
-    const auto add = [&](const Candidate& candidate) {
-        const bool known = std::find(list.begin(), list.end(), candidate) != list.end();
-        if (!known && allowed(problem, candidate, from.traits)) list.push_back(candidate);
-    };
-    const std::string static_fields = static_text(problem);
-    const std::string dynamic_fields = dynamic_text(problem);
-    for (const StoredTrial& stored : from.winners) {
-        const cache::TuningKey& key = stored.trial.key;
-        if (key.family != problem.family->name || key.static_fields != static_fields ||
-            key.dynamic_fields != dynamic_fields)
-            continue;
-        const cache::GpuKey& gpu = key.gpu;
-        if (gpu.compute_major != from.traits.compute_major || gpu.compute_minor != from.traits.compute_minor)
-            continue;
-        if (const auto candidate = parse_candidate(*problem.family, stored.trial.candidate)) add(*candidate);
-    }
-    if (const auto safe = fallback(problem, from.traits)) add(*safe);
+    std::vector<Candidate> list = from.dispatched.choices(problem);
     if (top <= 0) return list;
     int left = top;
     for (const RankedCandidate& ranked : ranked_space(problem, from.traits)) {
         if (left-- <= 0) break;
-        add(ranked.candidate);
+        if (std::ranges::find(list, ranked.candidate) == list.end()) list.push_back(ranked.candidate);
     }
     return list;
-}
-
-/// The problems, and those between their sizes at which a winner of this architecture was measured: prepared
-/// operators have buckets for them.
-std::vector<Problem> with_measured_between(std::vector<Problem> problems, const Sources& from) {
-    std::map<std::string, std::pair<Problem, std::int64_t>> shapes;  // by static fields: the largest size
-    for (const Problem& problem : problems) {
-        const int field = finer_field(*problem.family);
-        if (field < 0) continue;
-        const std::int64_t size = problem[static_cast<std::size_t>(field)];
-        auto& [shape, largest] = shapes[to_string(static_part(problem))];
-        if (size > largest) std::tie(shape, largest) = std::tuple(problem, size);
-    }
-    const std::size_t asked = problems.size();
-    for (const StoredTrial& stored : from.winners) {
-        const cache::TuningKey& key = stored.trial.key;
-        const auto won =
-            parse_problem(fmt::format("{} {} {}", key.family, key.static_fields, key.dynamic_fields));
-        if (!won || finer_field(*won->family) < 0) continue;
-        const std::int64_t size = (*won)[static_cast<std::size_t>(finer_field(*won->family))];
-        const auto shape = shapes.find(to_string(static_part(*won)));
-        if (shape == shapes.end() || !is_finer_edge(size) || size >= shape->second.second) continue;
-        if (key.gpu.compute_major != from.traits.compute_major ||
-            key.gpu.compute_minor != from.traits.compute_minor)
-            continue;
-        if (std::ranges::find(problems, *won) == problems.end()) problems.push_back(*won);
-    }
-    std::sort(problems.begin() + static_cast<std::ptrdiff_t>(asked), problems.end(),
-              [](const Problem& a, const Problem& b) { return to_string(a) < to_string(b); });
-    return problems;
 }
 
 /// For each problem what is to be compiled: its image serves all sizes of the static problem.
@@ -230,11 +185,12 @@ Outcome compile(const Options& options, const Console& console) {
     cache::Cache cache = open_user_cache();
     tuner::CompilePool pool(cache, {.arch = arch, .nvrtc = compiler.version, .stop = &stop});
     tuner::CompilePool::Share images(pool);
-    const Sources from{.traits = *representative_device(arch),
-                       .winners = stored_winners({}, console),
-                       .console = console,
-                       .stop = stop};
-    if (options.kernels == 0) workload.problems = with_measured_between(std::move(workload.problems), from);
+    const DeviceTraits traits = *representative_device(arch);
+    const std::vector<StoredTrial> winners = stored_winners({}, console);
+    Dispatched dispatched(traits, winners);
+    const Sources from{
+        .traits = traits, .winners = winners, .dispatched = dispatched, .console = console, .stop = stop};
+    workload.problems = dispatched.with_sizes_between(std::move(workload.problems));
     Tally tally;
     const Lists candidates = wanted_lists(workload.problems, options, from, tally);
     for (std::size_t i = 0; i < candidates.size() && !stop; ++i)

@@ -26,8 +26,8 @@ endfunction()
 
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64" AND NOT HONE_SANITIZE)
     # What our code and the C++ library call.
-    hone_add_old_library(pthread 0 "GLIBC_2.2.5 { *; };"
-        __pthread_key_create pthread_create pthread_detach pthread_getspecific pthread_join pthread_key_create
+    hone_add_old_library(pthread 0 "GLIBC_2.2.5 { *; }; GLIBC_2.3.3 { pthread_condattr_setclock; };"
+        __pthread_key_create pthread_condattr_setclock pthread_create pthread_detach pthread_getspecific pthread_join pthread_key_create
         pthread_key_delete pthread_mutex_trylock pthread_mutexattr_destroy pthread_mutexattr_init pthread_mutexattr_settype pthread_once
         pthread_setspecific)
     hone_add_old_library(dl 2 "GLIBC_2.2.5 { dlopen; dlsym; dlclose; dlerror; }; GLIBC_2.3.3 { dladdr1; dlinfo; };"

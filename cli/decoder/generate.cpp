@@ -6,7 +6,6 @@
 #include <bit>
 #include <chrono>
 #include <climits>
-#include <condition_variable>
 #include <mutex>
 
 #include <unistd.h>
@@ -22,6 +21,7 @@
 #include "decoder/engine/text_output.h"
 #include "decoder/error.h"
 #include "kernel_templates/text.h"
+#include "runtime/system/steady_condition.h"
 #include "runtime/system/text_file.h"
 #include "tuner/models/known_models.h"
 
@@ -80,7 +80,7 @@ struct Times {
 /// A text in the making, between the engine's thread and the command's.
 struct Growing {
     std::mutex mutex;
-    std::condition_variable news;
+    runtime::SteadyCondition news;
     std::vector<int> tokens;
     Times times;
     std::string failure;
@@ -239,9 +239,8 @@ class Generation {
         std::size_t seen = 0;
         std::unique_lock lock(growing.mutex);
         while (true) {
-            // By the system's clock: waiting by the steady one needs glibc 2.34.
-            growing.news.wait_until(lock, std::chrono::system_clock::now() + std::chrono::milliseconds(100),
-                                    [&] { return growing.ended || growing.tokens.size() > seen; });
+            growing.news.wait_for(lock, std::chrono::milliseconds(100),
+                                  [&] { return growing.ended || growing.tokens.size() > seen; });
             if (stop || !is_heard || (output && output->stopped())) {
                 lock.unlock();
                 cancel();

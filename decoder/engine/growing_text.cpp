@@ -1,11 +1,11 @@
 #include "decoder/engine/growing_text.h"
 
-#include <condition_variable>
 #include <mutex>
 #include <new>
 #include <utility>
 
 #include "decoder/error.h"
+#include "runtime/system/steady_condition.h"
 
 namespace hone::decoder {
 
@@ -13,7 +13,7 @@ using End = TextPiece::End;
 
 struct GrowingText::Box {
     std::mutex mutex;
-    std::condition_variable filled;
+    runtime::SteadyCondition filled;
     std::vector<NewToken> news;
     std::string failure;
     bool cancelled = false;
@@ -55,9 +55,7 @@ TextPiece GrowingText::next(std::chrono::milliseconds wait) {
         std::vector<NewToken> news;
         {
             std::unique_lock lock(box_->mutex);
-            // By the system's clock: waiting by the steady one needs glibc 2.34.
-            box_->filled.wait_until(lock, std::chrono::system_clock::now() + wait,
-                                    [&] { return box_->has_news(); });
+            box_->filled.wait_for(lock, wait, [&] { return box_->has_news(); });
             if (box_->cancelled) return {.end = end_ = End::cancelled};
             if (box_->news.empty() && !box_->failure.empty()) throw EngineFailure(box_->failure);
             news = std::exchange(box_->news, {});

@@ -1,14 +1,14 @@
 #include "decoder/serve/texts.h"
 
-#include <condition_variable>
 #include <mutex>
 #include <utility>
 
+#include "runtime/system/steady_condition.h"
 namespace hone::decoder {
 
 struct Texts::Box {
     std::mutex mutex;
-    std::condition_variable filled;
+    runtime::SteadyCondition filled;
     std::vector<TextNews> news;
     std::string failure;
 };
@@ -63,9 +63,7 @@ void Texts::add(TextRequest request) {
 
 std::vector<TextNews> Texts::take(std::chrono::milliseconds wait) {
     std::unique_lock lock(box_->mutex);
-    // By the system's clock: waiting by the steady one needs glibc 2.34.
-    box_->filled.wait_until(lock, std::chrono::system_clock::now() + wait,
-                            [&] { return !box_->news.empty() || !box_->failure.empty(); });
+    box_->filled.wait_for(lock, wait, [&] { return !box_->news.empty() || !box_->failure.empty(); });
     return std::exchange(box_->news, {});
 }
 

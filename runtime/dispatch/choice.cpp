@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <compare>
+#include <set>
 #include <tuple>
 
 #include "kernel_templates/catalog.h"
@@ -235,23 +236,10 @@ Knowledge WinnerTable::find_own(const Problem& problem) const {
 const cache::StaticWinners& WinnerTable::stored(const std::string& family,
                                                 const std::string& static_fields) const {
     const std::lock_guard lock(mutex_);
-    const auto [place, is_new] = stored_.try_emplace({family, static_fields});
-    if (is_new) place->second = winners_of_(family, static_fields);
-    return place->second;
-}
-
-std::vector<std::int64_t> measured_between(const Problem& problem, const Knowledge& knowledge) {
-    std::vector<std::int64_t> sizes;
-    const int field = finer_field(*problem.family);
-    if (field < 0) return sizes;
-    for (const KnownWinner& winner : knowledge.winners) {
-        const std::int64_t size = winner.problem[static_cast<std::size_t>(field)];
-        if (winner.trust != Trust::foreign && is_finer_edge(size)) sizes.push_back(size);
-    }
-    std::ranges::sort(sizes);
-    const auto repeated = std::ranges::unique(sizes);
-    sizes.erase(repeated.begin(), repeated.end());
-    return sizes;
+    const auto known = stored_.find({family, static_fields});
+    if (known != stored_.end()) return known->second;
+    return stored_.emplace(std::pair(family, static_fields), winners_of_(family, static_fields))
+        .first->second;
 }
 
 std::optional<Choice> choose(const Problem& problem, std::span<const KnownWinner> winners,
@@ -267,6 +255,22 @@ std::optional<Choice> choose(const Problem& problem, std::span<const KnownWinner
         }
     }
     return choose_fallback(problem, traits);
+}
+
+std::vector<std::int64_t> measured_between(const Problem& problem, const Knowledge& knowledge,
+                                           const DeviceTraits& traits) {
+    const int finer = finer_field(*problem.family);
+    if (finer < 0) return {};
+    const auto field = static_cast<std::size_t>(finer);
+    std::set<std::int64_t> sizes;
+    for (const KnownWinner& winner : knowledge.winners) {
+        const std::int64_t size = winner.problem[field];
+        if (winner.trust == Trust::foreign || !is_finer_edge(size) || sizes.contains(size)) continue;
+        const auto choice = choose(with(problem, field, size), knowledge.winners, traits);
+        // Of kin behind a nearer neighbour it is not taken: its bucket would bring nothing.
+        if (choice && choice->record == winner.record) sizes.insert(size);
+    }
+    return {sizes.begin(), sizes.end()};
 }
 
 std::optional<Choice> choose_fallback(const Problem& problem, const DeviceTraits& traits) {

@@ -32,7 +32,7 @@ struct KnownWinner {
 
 /// What is stored about one static problem.
 struct Knowledge {
-    std::vector<KnownWinner> winners;      ///< ascending in the dynamic fields
+    std::vector<KnownWinner> winners;      ///< its own, ascending in the dynamic fields, then those of kin
     std::vector<std::string> passed_over;  ///< records that may not be dispatched, one sentence each
 };
 
@@ -64,10 +64,6 @@ class WinnerTable {
     mutable std::map<std::pair<std::string, std::string>, cache::StaticWinners> stored_;
 };
 
-/// Sizes between two buckets of the problem's finer field at which a winner of its own or of its kin was
-/// measured on a GPU of this kind, ascending: each has a bucket of its own (BucketGrid).
-[[nodiscard]] std::vector<std::int64_t> measured_between(const Problem& problem, const Knowledge& knowledge);
-
 struct Choice {
     Candidate candidate;
     Origin origin = Origin::fallback;
@@ -86,6 +82,11 @@ struct Choice {
 /// this problem on this device at all. `problem` carries the bucket's upper edges in its dynamic fields.
 [[nodiscard]] std::optional<Choice> choose(const Problem& problem, std::span<const KnownWinner> winners,
                                            const DeviceTraits& traits);
+
+/// Sizes between two buckets of the problem's finer field for which a winner that was measured there is
+/// chosen, on a GPU of this kind, ascending: each has a bucket of its own (BucketGrid).
+[[nodiscard]] std::vector<std::int64_t> measured_between(const Problem& problem, const Knowledge& knowledge,
+                                                         const DeviceTraits& traits);
 
 /// The choice when stored results are left aside.
 [[nodiscard]] std::optional<Choice> choose_fallback(const Problem& problem, const DeviceTraits& traits);

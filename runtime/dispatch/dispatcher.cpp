@@ -81,7 +81,7 @@ std::vector<std::shared_ptr<const PreparedOperator>> Dispatcher::prepare_all(
 
 Dispatcher::Draft Dispatcher::draft(const Request& request) const {
     const Knowledge knowledge = winners_->find(request.problem);
-    const std::vector<std::int64_t> finer = measured_between(request.problem, knowledge);
+    const std::vector<std::int64_t> finer = measured_between(request.problem, knowledge, session_->traits());
     Draft draft{request.problem, BucketGrid(request.problem, request.least, finer), {}};
     for (std::size_t i = 0; i < draft.grid.cells(); ++i) {
         const Problem last = draft.grid.last(i);

@@ -81,7 +81,7 @@ BucketReport describe_choice(const Problem& first, const Problem& last, const Ch
 Explanation explain(const Problem& problem, const Problem& largest, const Facts& facts) {
     check_inside(problem, largest);
     Knowledge knowledge = facts.winners->find(largest);
-    const BucketGrid grid(largest, {}, measured_between(largest, knowledge));
+    const BucketGrid grid(largest, {}, measured_between(largest, knowledge, *facts.traits));
     const std::size_t cell = grid.find(sizes_of(problem));
     const Problem edge = grid.last(cell);
     const std::optional<Choice> choice = choose(edge, knowledge.winners, *facts.traits);

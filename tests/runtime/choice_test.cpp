@@ -132,10 +132,10 @@ TEST_CASE("a product's winners between two buckets make buckets of their own, an
     knowledge.winners.push_back(known(640, Trust::compatible));
     knowledge.winners.push_back(known(384, Trust::compatible));
     knowledge.winners.push_back(known(448, Trust::foreign));
-    CHECK(measured_between(problem, knowledge) == std::vector<std::int64_t>{384, 640, 768, 1792});
+    CHECK(measured_between(problem, knowledge, h100()) == std::vector<std::int64_t>{384, 640, 768, 1792});
 
     const WinnerTable table(those_of({winner(512, 1), winner(768, 2)}));
-    CHECK(measured_between(rmsnorm(4096), table.find(rmsnorm(4096))).empty());
+    CHECK(measured_between(rmsnorm(4096), table.find(rmsnorm(4096)), h100()).empty());
 }
 
 Problem product(std::string_view norm, std::string_view residual) {
@@ -291,6 +291,38 @@ TEST_CASE(
     CHECK(chosen_for(in_dtype("fp32", "yes"), {bf16}).origin == Origin::fallback);
     CHECK(chosen_for(in_dtype("bf16", "yes"), {product_winner(half, gemv(2, 1))}).measured_at ==
           "tokens=1 dtype=fp16");
+}
+
+TEST_CASE("a size between two buckets has one of its own only where what was measured there is taken") {
+    const auto at = [](const std::string& residual, std::int64_t tokens) {
+        return with(product("no", residual), Sizes{tokens});
+    };
+    const auto edges = [&](const std::vector<Problem>& measured) {
+        std::vector<cache::LoadedWinner> winners;
+        for (const Problem& problem : measured)
+            winners.push_back(product_winner(problem, to_string(*fallback(problem, h100()))));
+        const WinnerTable table(those_of(winners));
+        const Problem asked = at("no", 4096);
+        return measured_between(asked, table.find(asked), h100());
+    };
+    using Sizes = std::vector<std::int64_t>;
+    const Problem own = at("no", 384);
+    Problem half = own;
+    half.values[static_cast<std::size_t>(field_index(*own.family, "dtype"))] =
+        parse_problem("linear dtype=fp16 in=8 out=8 tokens=1")
+            ->values[static_cast<std::size_t>(field_index(*own.family, "dtype"))];
+    CHECK(edges({at("no", 256), own, at("no", 512)}) == Sizes{384});
+    CHECK(edges({at("no", 256), half, at("no", 512)}) == Sizes{384});
+    const Problem with_sum = with(at("yes", 4096), hone::Sizes{4096});
+    const auto edges_of_sum = [&](const std::vector<Problem>& measured) {
+        std::vector<cache::LoadedWinner> winners;
+        for (const Problem& problem : measured)
+            winners.push_back(product_winner(problem, to_string(*fallback(problem, h100()))));
+        const WinnerTable table(those_of(winners));
+        return measured_between(with_sum, table.find(with_sum), h100());
+    };
+    CHECK(edges_of_sum({own}) == Sizes{384});
+    CHECK(edges_of_sum({at("yes", 256), own, at("yes", 512)}).empty());
 }
 
 TEST_CASE("records that may not be dispatched are passed over, each with its reason") {

@@ -358,7 +358,6 @@ TEST_CASE("ring is right where x is long, blocks take many tiles and rows have s
     check_ring("dtype=bf16 norm=yes residual=yes in=384 out=2063 tokens=60", 13, 1, padding);
 }
 
-// Small enough to run under a sanitizer (tests/run_gpu_tests.sh --sanitize).
 TEST_CASE("a norm is part of ring's products, in calls back to back") {
     for (const std::int64_t tokens : {1, 2, 5, 8, 13, 16, 40}) {
         const std::string number = tokens_text(tokens);
@@ -369,6 +368,7 @@ TEST_CASE("a norm is part of ring's products, in calls back to back") {
     check_ring("dtype=fp16 norm=yes in=1032 out=4104 tokens=8", 2, 5);
 }
 
+// Small enough to run under a sanitizer (tests/run_gpu_tests.sh --sanitize).
 TEST_CASE("small calls of ring are right") {
     check_ring("dtype=bf16 norm=yes in=1032 out=272 tokens=1", 4);
     check_ring("dtype=bf16 norm=yes gated=yes activation=silu in=1024 out=272 tokens=8", 4);

@@ -262,8 +262,7 @@ ImageSource::Result CompilePool::wait(User user, const JobPtr& job, runtime::Clo
 bool CompilePool::wait_until_done(const Job& job) {
     const auto is_done = [&] { return job.state == State::done; };
     std::unique_lock lock(mutex_);
-    // By the system's clock: waiting by the steady one needs glibc 2.34.
-    while (!finished_.wait_until(lock, std::chrono::system_clock::now() + stop_interval, is_done)) {
+    while (!finished_.wait_for(lock, stop_interval, is_done)) {
         if (options_.stop != nullptr && *options_.stop) return false;
     }
     return true;

@@ -20,6 +20,7 @@
 
 #include "runtime/compile/compiler_process.h"
 #include "runtime/system/file_descriptor.h"
+#include "runtime/system/steady_condition.h"
 #include "tuner/compile/image_source.h"
 
 namespace hone::tuner {
@@ -122,7 +123,7 @@ class CompilePool final {
 
     mutable std::mutex mutex_;
     std::condition_variable work_;
-    std::condition_variable finished_;
+    runtime::SteadyCondition finished_;
     bool stopping_ = false;
     std::vector<JobPtr> queue_;      ///< in the order in which they were asked for
     std::vector<JobPtr> unstored_;   ///< finished, not in the cache yet

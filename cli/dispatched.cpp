@@ -1,0 +1,106 @@
+#include "cli/dispatched.h"
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "kernel_templates/catalog.h"
+#include "kernel_templates/space.h"
+
+namespace hone::cli {
+namespace {
+
+using ByShape = std::map<std::pair<std::string, std::string>, std::vector<const StoredTrial*>>;
+
+/// What the GPU of this kind would load: of a key the first, whose layer is the later one.
+cache::StaticWinners loaded(const std::vector<const StoredTrial*>& stored, const cache::GpuKey& gpu) {
+    cache::StaticWinners found;
+    std::set<std::string> seen;
+    for (const StoredTrial* one : stored) {
+        const cache::TuningKey& key = one->trial.key;
+        if (!seen.insert(key.dynamic_fields + '\n' + describe(key.gpu)).second) continue;
+        found.winners.push_back({.trial = one->trial,
+                                 .trust = key.gpu == gpu ? cache::Trust::exact : cache::Trust::foreign,
+                                 .layer = one->layer});
+    }
+    return found;
+}
+
+/// Whether dispatch may take it: proven on a GPU, its kernel as it is in this build.
+bool is_current(const cache::Trial& trial) {
+    if (trial.status != cache::TrialStatus::ok || trial.provenance == cache::Provenance::predicted)
+        return false;
+    const Family* family = find_family(trial.key.family);
+    const auto candidate = family != nullptr ? parse_candidate(*family, trial.candidate) : std::nullopt;
+    return candidate && trial.template_hash == template_hash(*candidate->variant);
+}
+
+}  // namespace
+
+Dispatched::Dispatched(const DeviceTraits& traits, const std::vector<StoredTrial>& winners)
+    : traits_(traits) {
+    const auto by_shape = std::make_shared<ByShape>();
+    std::vector<cache::GpuKey> gpus;
+    for (const StoredTrial& stored : winners) {
+        const cache::TuningKey& key = stored.trial.key;
+        if (key.gpu.compute_major != traits.compute_major || key.gpu.compute_minor != traits.compute_minor ||
+            !is_current(stored.trial))
+            continue;
+        (*by_shape)[{key.family, key.static_fields}].push_back(&stored);
+        if (std::ranges::find(gpus, key.gpu) == gpus.end()) gpus.push_back(key.gpu);
+    }
+    for (const cache::GpuKey& gpu : gpus) {
+        tables_.emplace_back([by_shape, gpu](std::string_view family, std::string_view static_fields) {
+            const auto found = by_shape->find({std::string(family), std::string(static_fields)});
+            return found == by_shape->end() ? cache::StaticWinners{} : loaded(found->second, gpu);
+        });
+    }
+}
+
+const std::vector<runtime::Knowledge>& Dispatched::known(const Problem& problem) {
+    const auto [place, is_new] = known_.try_emplace(to_string(static_part(problem)));
+    if (is_new) {
+        for (const runtime::WinnerTable& table : tables_) place->second.push_back(table.find(problem));
+    }
+    return place->second;
+}
+
+std::vector<Candidate> Dispatched::choices(const Problem& problem) {
+    std::vector<Candidate> found;
+    const auto add = [&](const std::optional<runtime::Choice>& choice) {
+        if (choice && std::ranges::find(found, choice->candidate) == found.end())
+            found.push_back(choice->candidate);
+    };
+    for (const runtime::Knowledge& knowledge : known(problem))
+        add(runtime::choose(problem, knowledge.winners, traits_));
+    add(runtime::choose_fallback(problem, traits_));
+    return found;
+}
+
+std::vector<Problem> Dispatched::with_sizes_between(std::vector<Problem> problems) {
+    std::map<std::string, Problem> largest;  // of each static problem
+    for (const Problem& problem : problems) {
+        const int field = finer_field(*problem.family);
+        if (field < 0) continue;
+        const auto index = static_cast<std::size_t>(field);
+        const auto place = largest.try_emplace(to_string(static_part(problem)), problem).first;
+        if (problem[index] > place->second[index]) place->second = problem;
+    }
+    for (const auto& [_, problem] : largest) {
+        const auto field = static_cast<std::size_t>(finer_field(*problem.family));
+        std::set<std::int64_t> sizes;
+        for (const runtime::Knowledge& knowledge : known(problem)) {
+            for (const std::int64_t size : runtime::measured_between(problem, knowledge, traits_))
+                if (size < problem[field]) sizes.insert(size);
+        }
+        for (const std::int64_t size : sizes) {
+            const Problem between = with(problem, field, size);
+            if (std::ranges::find(problems, between) == problems.end()) problems.push_back(between);
+        }
+    }
+    return problems;
+}
+
+}  // namespace hone::cli
