@@ -49,6 +49,7 @@ struct Bench {
     tuner::GpuSession& session;
     const runtime::WinnerTable& winners;
     const cache::Cache& cache;
+    const std::atomic<bool>& stop;
 
     [[nodiscard]] const DeviceTraits& traits() const { return session.measurer->device().traits; }
 };
@@ -94,17 +95,29 @@ std::vector<Contender> contenders(const Problem& problem, const Bench& bench) {
     return list;
 }
 
-/// Compiles and verifies; what fails keeps its verdict and does not race.
-void prepare(const Problem& problem, tuner::GpuSession& session, std::vector<Contender>& list) {
+/// False where Ctrl-C has come: the reference may be what was not compiled then, which nobody is told.
+bool begin(const Problem& problem, const Bench& bench) {
+    const tuner::Verdict ready = bench.session.measurer->begin_problem(problem);
+    if (ready.status == cache::TrialStatus::ok) return true;
+    if (!bench.stop) bench.console.warn(fmt::format("{}: {}", to_string(problem), ready.detail));
+    return false;
+}
+
+/// The contenders, compiled and verified; what fails keeps its verdict and does not race. Without those whose
+/// compile Ctrl-C may have ended: that says nothing about them.
+std::vector<Contender> prepared(const Problem& problem, std::vector<Contender> list, const Bench& bench) {
+    std::vector<Contender> ready;
     for (Contender& contender : list) {
-        tuner::ImageSource::Result compiled = session.images->get(problem, contender.candidate);
-        if (compiled.status != cache::TrialStatus::ok) {
-            contender.samples.verdict = {.status = compiled.status, .detail = compiled.detail};
-            continue;
-        }
-        contender.image = std::move(compiled.image);
-        contender.samples.verdict = session.measurer->verify({contender.candidate, &contender.image});
+        tuner::ImageSource::Result compiled = bench.session.images->get(problem, contender.candidate);
+        if (compiled.status != cache::TrialStatus::ok && bench.stop) continue;
+        Contender& one = ready.emplace_back(std::move(contender));
+        one.image = std::move(compiled.image);
+        one.samples.verdict =
+            compiled.status == cache::TrialStatus::ok
+                ? bench.session.measurer->verify({one.candidate, &one.image})
+                : tuner::Verdict{.status = compiled.status, .detail = std::move(compiled.detail)};
     }
+    return ready;
 }
 
 void race(tuner::GpuSession& session, std::vector<Contender>& list, int rounds) {
@@ -143,13 +156,8 @@ void add_energy(const Problem& problem, const std::string& prefix, const std::ve
 void add_dense_energy(const Problem& problem, const Bench& bench, std::vector<EnergyRow>& rows) {
     const std::optional<Problem> dense = dense_problem(problem);
     if (!dense) return;
-    const tuner::Verdict ready = bench.session.measurer->begin_problem(*dense);
-    if (ready.status != cache::TrialStatus::ok) {
-        bench.console.warn(fmt::format("{}: {}", to_string(*dense), ready.detail));
-        return;
-    }
-    std::vector<Contender> list = contenders(*dense, bench);
-    prepare(*dense, bench.session, list);
+    if (!begin(*dense, bench)) return;
+    const std::vector<Contender> list = prepared(*dense, contenders(*dense, bench), bench);
     add_energy(*dense, "dense ", list, bench, rows);
     bench.session.measurer->end_problem();
 }
@@ -199,18 +207,14 @@ void report_energy(const std::vector<EnergyRow>& rows, const Console& console, O
 
 bool bench_problem(const Problem& problem, const Bench& bench, Outcome& outcome) {
     tuner::GpuSession& session = bench.session;
-    std::vector<Contender> list = contenders(problem, bench);
-    const tuner::Verdict ready = session.measurer->begin_problem(problem);
-    if (ready.status != cache::TrialStatus::ok) {
-        bench.console.warn(fmt::format("{}: {}", to_string(problem), ready.detail));
-        return false;
-    }
-    prepare(problem, session, list);
+    if (!begin(problem, bench)) return false;
+    std::vector<Contender> list = prepared(problem, contenders(problem, bench), bench);
     race(session, list, bench.options.rounds);
     std::vector<EnergyRow> energy;
     if (bench.options.energy) add_energy(problem, "", list, bench, energy);
     session.measurer->end_problem();
     if (bench.options.energy) add_dense_energy(problem, bench, energy);
+    if (list.empty()) return false;
     report(problem, bench.traits(), list, bench.console, outcome);
     if (bench.options.energy) report_energy(energy, bench.console, outcome);
     return std::any_of(list.begin(), list.end(), [](const Contender& c) { return !c.samples.us.empty(); });
@@ -226,7 +230,7 @@ Outcome bench(const Options& options, const Console& console) {
         device.gpu, device.toolchain, [&](const std::string& warning) { console.warn(warning); }));
     tuner::GpuSession session = tuner::open_gpu(cache, device, {}, {.arch = {}, .nvrtc = {}, .stop = &stop});
     Outcome outcome{.data = {{"gpu", tuner::as_json(device.gpu)}, {"problems", Json::array()}}};
-    const Bench bench{options, console, session, winners, cache};
+    const Bench bench{options, console, session, winners, cache, stop};
     for (const Problem& problem : problems) {
         if (stop) break;
         if (bench_problem(problem, bench, outcome)) continue;

@@ -42,7 +42,7 @@ std::optional<cache::Cache> readable_user_cache() {
     try {
         return open_user_cache(cache::OpenMode::read_only);
     } catch (const cache::CacheError&) {
-        return std::nullopt;  // load_winners has warned
+        return std::nullopt;  // cache::Winners has warned
     }
 }
 

@@ -58,19 +58,22 @@ bool is_packed(const checkpoints::WeightFormat& format) {
     return format.format == QuantFormat::w4a16 || format.format == QuantFormat::w8a16;
 }
 
-/// Whether the kernel that a product behind a norm takes normalizes x where it brings it to shared memory.
+/// Of the kernel that is chosen.
 bool normalizes_on_the_way(Runtime& runtime, const Explanation& explanation) {
     const std::optional<Problem> problem = parse_problem(explanation.problem);
     if (!problem) return false;
     const std::optional<Candidate> kernel = parse_candidate(*problem->family, explanation.bucket.candidate);
-    if (!kernel) return false;
-    const std::string_view name = kernel->variant->name;
-    const DeviceTraits& traits = runtime::dispatcher_of(runtime).session().traits();
-    return (name == "ring" || name == "stream" || name == "walk") &&
-           kernel->variant->plan(*problem, kernel->config, traits).launch_count == 1;
+    return kernel && decoder::normalizes_on_the_way(runtime, *problem, *kernel);
 }
 
 }  // namespace
+
+bool normalizes_on_the_way(Runtime& runtime, const Problem& problem, const Candidate& kernel) {
+    const std::string_view name = kernel.variant->name;
+    const DeviceTraits& traits = runtime::dispatcher_of(runtime).session().traits();
+    return (name == "ring" || name == "stream" || name == "walk") &&
+           kernel.variant->plan(problem, kernel.config, traits).launch_count == 1;
+}
 
 Product::Product(Runtime& runtime, const Linear& linear, const WeightKinds& weights, bool takes_codes) {
     if (weights.numbers) dense_ = runtime.prepare(linear);

@@ -11,6 +11,7 @@
 #include "decoder/model/description.h"
 #include "decoder/weights/model_weights.h"
 #include "hone/hone.h"
+#include "kernel_templates/family.h"
 
 namespace hone::decoder {
 
@@ -46,6 +47,11 @@ class ForEitherWeight {
     Coded coded_;
 };
 
+/// Whether such a kernel of a product behind a norm normalizes x where it brings it to shared memory: a norm
+/// in it is then a launch less and hardly any time. gemv and mma, which do so while they multiply, are slower
+/// than with a launch in front.
+[[nodiscard]] bool normalizes_on_the_way(Runtime& runtime, const Problem& problem, const Candidate& kernel);
+
 /// One weight.
 class Product : public ForEitherWeight<LinearKernel, QuantizedLinearKernel> {
   public:
@@ -53,9 +59,7 @@ class Product : public ForEitherWeight<LinearKernel, QuantizedLinearKernel> {
     /// `takes_codes`: x comes as codes with a scale each row, which weights of codes are multiplied with.
     Product(Runtime& runtime, const Linear& linear, const WeightKinds& weights, bool takes_codes = false);
 
-    /// Whether its kernels for so many tokens normalize x where they bring it to shared memory: a norm in it
-    /// is then a launch less and hardly any time. gemv and mma, which do so while they multiply, are slower
-    /// than with a launch in front.
+    /// Whether its kernels for so many tokens normalize on the way.
     [[nodiscard]] static bool normalizes(Runtime& runtime, const Linear& linear, const WeightKinds& weights,
                                          std::int64_t tokens);
 

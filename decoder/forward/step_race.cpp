@@ -51,6 +51,14 @@ std::optional<StepKernel> kernel_of(Part part, const PrepareReport& report, cons
     return StepKernel{part, as_tuned(*problem), *problem, *candidate, bucket.origin};
 }
 
+/// Of a product with the norm in front of it; attention and the append have norms of heads, which are another
+/// matter.
+bool has_norm_in_front(const StepKernel& kernel) {
+    if (kernel.part != Part::qkv && kernel.part != Part::network) return false;
+    const int norm = field_index(*kernel.problem.family, "norm");
+    return norm >= 0 && kernel.problem[static_cast<std::size_t>(norm)] != 0;
+}
+
 constexpr std::chrono::seconds longest_step{10};
 
 constexpr Part raced_parts[] = {Part::network,   Part::head,         Part::qkv,   Part::output,
@@ -78,8 +86,12 @@ std::vector<StepKernel> Forward::step_kernels(const StepSizes& sizes) const {
     return kernels;
 }
 
-/// Operators with another candidate in the kernel's place; nothing where it cannot be prepared.
+/// Operators with another candidate in the kernel's place; nothing where it cannot be prepared. Nor where a
+/// product with a norm in it would not normalize on the way: a model that is loaded with such a kernel has
+/// launches for norms, and products that nobody raced.
 std::optional<Operators> Forward::with_other(const StepKernel& kernel, const Candidate& candidate) {
+    if (has_norm_in_front(kernel) && !normalizes_on_the_way(runtime_, kernel.at_edge, candidate))
+        return std::nullopt;
     runtime::Dispatcher& dispatcher = runtime::dispatcher_of(runtime_);
     Operators others = operators_;
     bool is_prepared = true;

@@ -446,6 +446,16 @@ TEST_CASE("Ctrl-C does not wait for compiles that hang, and nothing is said of w
     const Ended listed = interrupted(
         {"compile", "--op", "rmsnorm", "--fields", "dtype=bf16 hidden=4096", "--tokens", "1", "--json"});
     CHECK(listed.json()["data"]["failed"].empty());
+    const Sandbox::Words bench{"bench", "rmsnorm", "dtype=bf16", "hidden=4096", "rows=16", "--json"};
+    const Ended without_reference = interrupted(bench);
+    CHECK(without_reference.err.find("reference") == std::string::npos);
+    CHECK(without_reference.json()["data"]["problems"].empty());
+    std::string hanging;  // the reference does not
+    for (const char* kernel : {"cluster_row", "group_rows", "persistent_rows", "streamed_row"})
+        hanging += std::string("compile:match=") + kernel + ":log=" + compiled.string() + ":hang;";
+    sandbox.use_fake_gpus(hanging);
+    const Ended without_contenders = interrupted(bench);
+    CHECK(without_contenders.json()["data"]["problems"].empty());
     CHECK(sandbox.run({"cache", "verify"}).code == 0);
 }
 

@@ -150,9 +150,10 @@ std::int64_t norms_of(Forward& forward, std::int64_t sequences) {
 
 }  // namespace
 
-TEST_CASE("steps have norms and sums in their products where those have kernels that normalize on the way") {
-    const test::FakeMachine fakes;
-    const test::Scratch scratch;
+namespace {
+
+/// Of a model whose steps of one token have norms and sums in their products, by what won races.
+ModelOptions whole_options(const test::Scratch& scratch) {
     {
         cache::Cache cache = scratch.cache();
         store_winner(
@@ -170,6 +171,15 @@ TEST_CASE("steps have norms and sums in their products where those have kernels 
     options.made_up->num_attention_heads = 32;
     options.made_up->num_key_value_heads = 16;
     options.runtime = {.cache_file = scratch.path("cache.db")};
+    return options;
+}
+
+}  // namespace
+
+TEST_CASE("steps have norms and sums in their products where those have kernels that normalize on the way") {
+    const test::FakeMachine fakes;
+    const test::Scratch scratch;
+    const ModelOptions options = whole_options(scratch);
     RunningModel model(options);
     Forward& forward = model.forward();
     CHECK(norms_of(forward, 1) == 0);
@@ -185,6 +195,52 @@ TEST_CASE("steps have norms and sums in their products where those have kernels 
     }
     CHECK(norms_of(forward, 1) == 0);
     CHECK(model.runtime().counters().failed_launches == 0);
+}
+
+TEST_CASE("a product with a norm in it has no time with a kernel that does not normalize on the way") {
+    const test::FakeMachine fakes;
+    const test::Scratch scratch;
+    const ModelOptions options = whole_options(scratch);
+    const StepSizes sizes{1, 100};
+    std::vector<std::vector<Candidate>> raced;
+    const auto one_of = [&](const StepKernel& kernel, bool is_gemv) {
+        for (const RankedCandidate& ranked :
+             ranked_space(kernel.problem, runtime::device_traits(*runtime::Driver::load(), 0))) {
+            const Candidate& candidate = ranked.candidate;
+            if (candidate == kernel.candidate) continue;
+            if (is_gemv ? candidate.variant->name == "gemv" : candidate.variant == kernel.candidate.variant)
+                return candidate;
+        }
+        FAIL("no such kernel");
+        return kernel.candidate;
+    };
+    {
+        // Images of both, as a tuner leaves them in the cache.
+        RunningModel model(options);
+        Runtime runtime(RuntimeOptions{.cache_file = scratch.path("cache.db")});
+        for (const StepKernel& kernel : model.forward().step_kernels(sizes)) {
+            raced.emplace_back();
+            if (kernel.part != Part::qkv && kernel.part != Part::network) continue;
+            raced.back() = {one_of(kernel, true), one_of(kernel, false)};
+            for (const Candidate& candidate : raced.back()) {
+                runtime::dispatcher_of(runtime).hold(kernel.at_edge, candidate);
+                static_cast<void>(runtime::dispatcher_of(runtime).prepare(kernel.at_edge));
+            }
+        }
+    }
+    RunningModel model(options);
+    const std::vector<StepKernel> kernels = model.forward().step_kernels(sizes);
+    int with_norm = 0;
+    for (std::size_t i = 0; i < kernels.size(); ++i) {
+        if (raced[i].empty()) continue;
+        CAPTURE(to_string(kernels[i].problem));
+        const bool has_norm = to_string(kernels[i].problem).find("norm=yes") != std::string::npos;
+        with_norm += has_norm ? 1 : 0;
+        const auto us = model.forward().times_with(kernels[i], raced[i], sizes, 2, never);
+        CHECK(us[1].size() == (has_norm ? 0 : 2));
+        CHECK(us[2].size() == (has_norm && raced[i][1].variant->name == "gemv" ? 0 : 2));
+    }
+    CHECK(with_norm == 2);
 }
 
 TEST_CASE("steps with other kernels are replayed beside the step as it is, which stays as it was") {
@@ -227,6 +283,7 @@ TEST_CASE("a kernel that was taken is in the steps that follow, and in no other 
     const test::FakeMachine fakes;
     const test::Scratch scratch;
     ModelOptions options = test::small_options();
+    options.made_up->qk_norm = true;
     options.runtime = {.cache_file = scratch.path("cache.db")};
     const StepSizes sizes{1, 100};
     std::vector<Candidate> chosen;

@@ -32,6 +32,10 @@ class MadeUpChain final : public Chain {
     std::function<double(const std::vector<Candidate>&)> together = [](const std::vector<Candidate>&) {
         return 0.0;
     };
+    /// Whether the step does without such a kernel there.
+    std::function<bool(std::size_t, const Candidate&)> refuses = [](std::size_t, const Candidate&) {
+        return false;
+    };
     std::vector<std::vector<std::string>> asked{std::vector<std::string>{}, std::vector<std::string>{}};
     int calls = 0;
 
@@ -43,13 +47,18 @@ class MadeUpChain final : public Chain {
             asked[place].push_back(to_string(candidate));
             std::vector<Candidate> other = kernels_;
             other[place] = candidate;
-            us.push_back(replays(other, rounds));
+            us.push_back(replays(other, refuses(place, candidate) ? 0 : rounds));
         }
         return us;
     }
-    void take(std::size_t place, const Candidate& candidate) override { kernels_[place] = candidate; }
+    void take(std::size_t place, const Candidate& candidate) override {
+        CHECK_FALSE(refuses(place, candidate));
+        kernels_[place] = candidate;
+    }
     std::pair<std::vector<double>, std::vector<double>> beside(const std::vector<Candidate>& others,
                                                                int rounds) override {
+        for (std::size_t place = 0; place < others.size(); ++place)
+            CHECK_FALSE(refuses(place, others[place]));
         return {replays(kernels_, rounds), replays(others, rounds)};
     }
     [[nodiscard]] ChainStep step(const std::string& name) {
@@ -279,6 +288,35 @@ TEST_CASE("a race begins with what the step had where that is shorter, though no
     CHECK(step.is_complete);
     CHECK(step.kernels == had);
     CHECK(step.after_us < step.before_us);
+}
+
+TEST_CASE("a step never has a kernel that it does not do with, and what it has instead is what is stored") {
+    std::string fastest;  // alone, and not what the step has
+    {
+        Bench bench;
+        const ChainStepResult step = bench.run().steps.front();
+        for (const std::string& asked : bench.chain.asked[0])
+            if (asked != to_string(step.alone[0])) fastest = asked;
+    }
+    REQUIRE_FALSE(fastest.empty());
+    for (const bool refused : {false, true}) {
+        CAPTURE(refused);
+        Bench bench;
+        bench.measurer.true_us = [&](const std::string& name) { return name == fastest ? 9.0 : 10.0; };
+        bench.chain.cost = cost_of({{fastest, 50}});
+        bench.chain.refuses = [&](std::size_t place, const Candidate& candidate) {
+            return refused && place == 0 && to_string(candidate) == fastest;
+        };
+        const ChainStepResult step = bench.run().steps.front();
+        CHECK(step.is_complete);
+        CHECK((to_string(step.alone[0]) == fastest) == !refused);
+        CHECK((to_string(step.kernels[0]) == fastest) == !refused);
+        for (const cache::Trial& winner : bench.cache.winners()) {
+            if (winner.key != tuning_key(test::norm_problem(1), bench.measurer.device().gpu)) continue;
+            CHECK(winner.candidate == to_string(step.kernels[0]));
+            CHECK_FALSE(winner.chain.empty());
+        }
+    }
 }
 
 TEST_CASE("a run that is stopped stores no choice") {

@@ -105,6 +105,34 @@ TEST_CASE("another shape is a precedent behind all races of the same one, the mo
     CHECK(precedents({}, lower) == candidates_of({lower[2], lower[1], lower[0]}));
 }
 
+TEST_CASE("the nearest stored race is the first precedent of its shape, else any of those that were stored") {
+    const test::Scratch scratch;
+    Knowledge knowledge(scratch.cache(), device, cache::Provenance::measured);
+    CHECK_FALSE(knowledge.nearest_stored(norm_problem(64)));
+    knowledge.learn(won(64, 1));
+    CHECK_FALSE(knowledge.nearest_stored(norm_problem(64)));
+    cache::Trial foreign = won(64, 2);
+    foreign.key.gpu.name = "another";
+    knowledge.add_lower({won(4096, 1), foreign, won(128, 3), won(1, 4)});
+    for (const std::int64_t rows : {1, 16, 64, 100, 128, 4096}) {
+        CAPTURE(rows);
+        std::vector<Precedent> all = knowledge.precedents(norm_problem(rows));
+        std::erase_if(all, [](const Precedent& precedent) { return precedent.race->of_this_run; });
+        const std::optional<Precedent> nearest = knowledge.nearest_stored(norm_problem(rows));
+        REQUIRE(nearest);
+        CHECK(nearest->race == all.front().race);
+        CHECK(nearest->same_problem == all.front().same_problem);
+        CHECK(nearest->same_shape);
+        CHECK(nearest->doublings == all.front().doublings);
+    }
+    const int hidden = field_index(*norm_problem(64).family, "hidden");
+    const auto other =
+        knowledge.nearest_stored(with(norm_problem(64), static_cast<std::size_t>(hidden), 8192));
+    REQUIRE(other);
+    CHECK_FALSE(other->same_shape);
+    CHECK_FALSE(other->race->of_this_run);
+}
+
 TEST_CASE("a precedent has the kernels that raced its winner, each with its last time") {
     cache::Trial winner = won(64, 1);
     cache::Trial raced = won(64, 2);

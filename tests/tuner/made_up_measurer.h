@@ -48,6 +48,7 @@ class MadeUpMeasurer final : public Measurer {
     std::map<std::string, int> verified;  ///< how often
     int problems = 0;
     std::vector<Problem> begun;  ///< in order
+    std::vector<Problem> expected;
     bool is_ready = false;
     std::function<void(const std::string&)> on_verify;
 
@@ -55,6 +56,7 @@ class MadeUpMeasurer final : public Measurer {
     [[nodiscard]] cache::Provenance provenance() const override { return kind; }
     [[nodiscard]] bool needs_images() const override { return with_images; }
     void get_ready() override { is_ready = true; }
+    void expect_problem(const Problem& problem) override { expected.push_back(problem); }
     [[nodiscard]] Verdict begin_problem(const Problem& problem) override {
         begun.push_back(problem);
         return ++problems, Verdict{};

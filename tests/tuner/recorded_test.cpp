@@ -76,6 +76,18 @@ TEST_CASE("a recorded sweep replays to the same winners, every time") {
     }
 }
 
+TEST_CASE("what is recorded gets ready for problems as it does alone") {
+    const Scratch scratch;
+    MadeUpMeasurer alone;
+    static_cast<void>(tune_with(alone, scratch.path("alone.db")));
+    MadeUpMeasurer recorded;
+    RecordingMeasurer recorder(recorded, scratch.path("sweep.jsonl"));
+    static_cast<void>(tune_with(recorder, scratch.path("recorded.db")));
+    CHECK(recorded.is_ready);
+    CHECK_FALSE(recorded.expected.empty());
+    CHECK(recorded.expected == alone.expected);
+}
+
 TEST_CASE("failures are recorded with their cause, and replayed as they were") {
     const Scratch scratch;
     record_sweep(scratch.path("sweep.jsonl"), scratch.path("measured.db"));

@@ -52,6 +52,7 @@ class RecordingMeasurer final : public Measurer {
     [[nodiscard]] cache::Provenance provenance() const override { return measurer_.provenance(); }
     [[nodiscard]] bool needs_images() const override { return measurer_.needs_images(); }
     void get_ready() override { measurer_.get_ready(); }
+    void expect_problem(const Problem& problem) override { measurer_.expect_problem(problem); }
     [[nodiscard]] Verdict begin_problem(const Problem& problem) override;
     [[nodiscard]] Verdict verify(const CandidateImage& candidate) override;
     [[nodiscard]] Samples time(const CandidateImage& candidate, int replays) override;

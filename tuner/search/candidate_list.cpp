@@ -36,22 +36,22 @@ bool is_known(const Precedent& nearest) {
 
 /// The kernels of a race at these very sizes say nearly all; those of other sizes or shapes leave a part to
 /// predictions. docs/how-we-measure.md has the figures behind the numbers.
-Portions quick_portions(const std::vector<Precedent>& stored) {
-    if (stored.empty()) return {.winners_of_run = 4, .predictions = {16, 2}, .most = 12};
-    const Precedent& nearest = stored.front();
-    if (!nearest.same_shape) {
+Portions quick_portions(const std::optional<Precedent>& nearest) {
+    if (!nearest) return {.winners_of_run = 4, .predictions = {16, 2}, .most = 12};
+    if (!nearest->same_shape) {
         return {.nearest_race = 4, .other_shape = 4, .winners_of_run = 4, .predictions = {8, 1}, .most = 12};
     }
-    if (is_known(nearest) && nearest.race->is_here)
+    if (is_known(*nearest) && nearest->race->is_here)
         return {.nearest_race = 8, .winners_of_run = 2, .predictions = {2, 1, 1.1}, .most = 5};
-    if (is_known(nearest))
+    if (is_known(*nearest))
         return {.nearest_race = 8, .winners_of_run = 2, .predictions = {2, 1, 1.25}, .most = 9};
     return {.nearest_race = 8, .winners_of_run = 4, .predictions = {8, 1}, .most = 12};
 }
 
-Portions portions(Effort effort, const std::vector<Precedent>& stored) {
+/// `nearest` of the races that were stored.
+Portions portions(Effort effort, const std::optional<Precedent>& nearest) {
     switch (effort) {
-        case Effort::quick: return quick_portions(stored);
+        case Effort::quick: return quick_portions(nearest);
         case Effort::known: return {.winners = 2};
         case Effort::standard:
         case Effort::exhaustive: break;
@@ -145,6 +145,10 @@ std::vector<Precedent> stored_ones(std::vector<Precedent> precedents) {
     return precedents;
 }
 
+std::optional<Precedent> first_of(const std::vector<Precedent>& stored) {
+    return stored.empty() ? std::nullopt : std::optional(stored.front());
+}
+
 /// The winner of the nearest race that was known before this run, so that two runs hold on to the same
 /// kernel.
 std::optional<Candidate> incumbent_of(const std::vector<Precedent>& stored, const Problem& problem,
@@ -169,25 +173,25 @@ void put_in_fixed_order(const std::vector<Candidate>& fixed, std::vector<Candida
 }  // namespace
 
 void prepare_list(const Problem& problem, std::size_t place, const RunContext& run) {
-    const std::vector<Precedent> stored = stored_ones(run.knowledge.precedents(problem));
-    run.predictions.prefetch(problem, portions(run.options.effort, stored).predictions, place);
+    const Portions from = portions(run.options.effort, run.knowledge.nearest_stored(problem));
+    run.predictions.prefetch(problem, from.predictions, place);
 }
 
 std::size_t expected_candidates(const Problem& problem, const RunContext& run) {
     constexpr std::size_t most_predictions = 2000;
-    const Portions from = portions(run.options.effort, stored_ones(run.knowledge.precedents(problem)));
+    const Portions from = portions(run.options.effort, run.knowledge.nearest_stored(problem));
     if (from.most < SIZE_MAX) return from.most;
     return 1 + from.winners + std::min(from.predictions.best, most_predictions);
 }
 
 bool was_raced(const Problem& problem, const RunContext& run) {
-    const std::vector<Precedent> stored = stored_ones(run.knowledge.precedents(problem));
-    return !stored.empty() && is_known(stored.front());
+    const std::optional<Precedent> nearest = run.knowledge.nearest_stored(problem);
+    return nearest && is_known(*nearest);
 }
 
 bool was_raced_here(const Problem& problem, const RunContext& run) {
-    const std::vector<Precedent> stored = stored_ones(run.knowledge.precedents(problem));
-    return !stored.empty() && is_known(stored.front()) && stored.front().race->is_here;
+    const std::optional<Precedent> nearest = run.knowledge.nearest_stored(problem);
+    return nearest && is_known(*nearest) && nearest->race->is_here;
 }
 
 CandidateList list_candidates(const Problem& problem, const RunContext& run) {
@@ -197,7 +201,7 @@ CandidateList list_candidates(const Problem& problem, const RunContext& run) {
     CandidateList list{.order = {},
                        .fallback = fallback(problem, traits),
                        .incumbent = incumbent_of(stored, problem, traits)};
-    const Portions from = portions(run.options.effort, stored);
+    const Portions from = portions(run.options.effort, first_of(stored));
     const std::vector<Candidate> predicted = run.predictions.get(problem, from.predictions);
     const auto wanted_from = [&](const std::vector<Precedent>& races) {
         Wanted wanted = wanted_first(problem, traits, list, from);
@@ -233,7 +237,7 @@ std::vector<Candidate> known_candidates(const Problem& problem, const RunContext
     const CandidateList list{.order = {},
                              .fallback = fallback(problem, traits),
                              .incumbent = incumbent_of(stored, problem, traits)};
-    const Portions from = portions(run.options.effort, stored);
+    const Portions from = portions(run.options.effort, first_of(stored));
     Wanted wanted = wanted_first(problem, traits, list, from);
     add_measured(stored, stored, from, wanted);
     std::vector<Candidate> known = wanted.list();

@@ -18,8 +18,8 @@ class Chain {
   public:
     virtual ~Chain() = default;
     /// Microseconds of the step as it is, then with each of these in that place instead: `rounds` replays
-    /// that take turns, none of one that cannot be launched. Does not return where the GPU does not survive
-    /// one.
+    /// that take turns, none of one that cannot be launched or that the step does not do with. Does not
+    /// return where the GPU does not survive one.
     [[nodiscard]] virtual std::vector<std::vector<double>> times(std::size_t place,
                                                                  const std::vector<Candidate>& candidates,
                                                                  int rounds) = 0;

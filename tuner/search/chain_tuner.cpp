@@ -90,18 +90,22 @@ class ChainTuner {
         return false;
     }
 
-    /// Puts the winners alone into the steps.
+    /// Puts the winners alone into the steps. Where one cannot be launched what the step has stays, which is
+    /// proven and stored as chosen, so that the winner alone does not get the place the next time either.
     void begin() {
         for (std::size_t i = 0; i < steps_.size(); ++i) {
-            for (const ChainKernel& kernel : steps_[i].kernels) {
-                Candidate candidate = kernel.candidate;
+            const ChainStep& step = steps_[i];
+            std::vector<Candidate>& alone = result_.steps[i].alone;
+            for (const ChainKernel& kernel : step.kernels) alone.push_back(kernel.candidate);
+            for (std::size_t place = 0; place < step.kernels.size(); ++place) {
+                const Problem& problem = step.kernels[place].problem;
                 const auto tuned =
-                    std::ranges::find(result_.alone.problems, kernel.problem, &ProblemResult::problem);
-                if (tuned != result_.alone.problems.end() && tuned->winner)
-                    candidate = *parse_candidate(*kernel.problem.family, tuned->winner->candidate);
-                result_.steps[i].alone.push_back(candidate);
+                    std::ranges::find(result_.alone.problems, problem, &ProblemResult::problem);
+                if (tuned == result_.alone.problems.end() || !tuned->winner) continue;
+                const Candidate winner = *parse_candidate(*problem.family, tuned->winner->candidate);
+                if (is_loadable(step, place, winner, alone)) alone[place] = winner;
             }
-            result_.steps[i].kernels = result_.steps[i].alone;
+            result_.steps[i].kernels = alone;
         }
     }
 
@@ -193,10 +197,11 @@ class ChainTuner {
         return found;
     }
 
-    /// A kernel that was measured in an earlier run may have no image any more.
+    /// A kernel that was measured in an earlier run may have no image any more, or the step may not do with
+    /// it. What the place has, it can have.
     static bool is_loadable(const ChainStep& step, std::size_t place, const Candidate& candidate,
-                            const std::vector<Candidate>& winners) {
-        return candidate == winners[place] || !step.chain->times(place, {candidate}, 1).back().empty();
+                            const std::vector<Candidate>& had) {
+        return candidate == had[place] || !step.chain->times(place, {candidate}, 1).back().empty();
     }
 
     void race(std::size_t number, int pass, const std::vector<Proven>& proven) {

@@ -52,6 +52,9 @@ class Knowledge {
     [[nodiscard]] std::vector<Precedent> precedents(const Problem& problem) const {
         return past_races_.nearest(problem);
     }
+    [[nodiscard]] std::optional<Precedent> nearest_stored(const Problem& problem) const {
+        return past_races_.nearest_stored(problem);
+    }
 
     struct Culprit {
         cache::InFlight row;

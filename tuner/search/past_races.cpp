@@ -32,6 +32,13 @@ std::array<double, max_fields> logs_of(const Problem& problem) {
     return logs;
 }
 
+/// What the nearest has least of, in this order.
+auto distance_of(const Precedent& precedent) {
+    return std::tuple(!precedent.same_shape, precedent.unlikeness,
+                      precedent.doublings + (precedent.race->is_here ? 0 : another_gpu),
+                      !precedent.same_problem);
+}
+
 double unlikeness(const PastRace& race, const Problem& problem, const std::array<double, max_fields>& logs) {
     double sum = 0;
     for (std::size_t i = 0; i < problem.family->fields.size(); ++i) {
@@ -95,6 +102,7 @@ void PastRaces::add(std::span<const Trial> winners, std::span<const Trial> other
         }
         PastRace& race = races_[winner.key.family].emplace_back(*std::move(won));
         by_key_.emplace(text_of(winner.key), &race);
+        by_shape_[to_string(race.shape)].push_back(&race);
         is_new.insert(&race);
     }
     for (const Trial& other : others) {
@@ -129,12 +137,27 @@ std::vector<Precedent> PastRaces::nearest(const Problem& problem) const {
                         .doublings = runtime::log2_distance(race.problem, problem),
                         .unlikeness = same_shape ? 0 : unlikeness(race, problem, logs)});
     }
-    std::ranges::stable_sort(near, {}, [&](const Precedent& precedent) {
-        return std::tuple(!precedent.same_shape, precedent.unlikeness,
-                          precedent.doublings + (precedent.race->is_here ? 0 : another_gpu),
-                          !precedent.same_problem);
-    });
+    std::ranges::stable_sort(near, {}, distance_of);
     return near;
+}
+
+std::optional<Precedent> PastRaces::nearest_stored(const Problem& problem) const {
+    const auto of_shape = by_shape_.find(to_string(static_part(problem)));
+    if (of_shape == by_shape_.end()) {
+        const auto races = races_.find(problem.family->name);
+        if (races == races_.end()) return std::nullopt;
+        const auto stored = std::ranges::find(races->second, false, &PastRace::of_this_run);
+        return stored == races->second.end() ? std::nullopt : std::optional(Precedent{.race = &*stored});
+    }
+    std::optional<Precedent> nearest;
+    for (const PastRace* race : of_shape->second) {
+        const Precedent one{.race = race,
+                            .same_problem = race->problem == problem,
+                            .same_shape = true,
+                            .doublings = runtime::log2_distance(race->problem, problem)};
+        if (!nearest || distance_of(one) < distance_of(*nearest)) nearest = one;
+    }
+    return nearest;
 }
 
 }  // namespace hone::tuner

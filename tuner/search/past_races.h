@@ -54,6 +54,9 @@ class PastRaces {
     /// their sizes, half a doubling more for another kind of GPU, then other shapes by unlikeness; of equally
     /// near ones those that were added first.
     [[nodiscard]] std::vector<Precedent> nearest(const Problem& problem) const;
+    /// The nearest one that was stored, if it has the problem's shape, else any that was: who asks this of
+    /// thousands of problems at once wants to know no more of other shapes.
+    [[nodiscard]] std::optional<Precedent> nearest_stored(const Problem& problem) const;
 
   private:
     PastRace* find(const cache::TuningKey& key);
@@ -62,6 +65,7 @@ class PastRaces {
     cache::GpuKey here_;
     std::map<std::string, std::deque<PastRace>, std::less<>> races_;  ///< by family
     std::map<std::string, PastRace*> by_key_;                         ///< those that were stored
+    std::map<std::string, std::vector<const PastRace*>> by_shape_;    ///< of these, in the order of races_
     std::map<std::string, PastRace*> of_this_run_;                    ///< by key, too
 };
 

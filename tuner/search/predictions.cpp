@@ -55,7 +55,8 @@ void Predictions::prefetch(const Problem& problem, PredictionShare share, std::s
     if (share == PredictionShare{} || share.best > most_kept) return;
     const std::lock_guard lock(mutex_);
     Job& job = job_of(problem, share);
-    if (job.state != State::queued || std::ranges::find(queue_, &job) != queue_.end()) return;
+    if (job.state != State::idle) return;
+    job.state = State::queued;
     job.place = place;
     queue_.insert(std::ranges::upper_bound(queue_, place, {}, &Job::place), &job);
     const unsigned wanted =
@@ -70,7 +71,7 @@ std::vector<Candidate> Predictions::get(const Problem& problem, PredictionShare 
     std::unique_lock lock(mutex_);
     Job& job = job_of(problem, share);
     while (job.state != State::done) {
-        if (job.state == State::queued) {
+        if (job.state == State::idle || job.state == State::queued) {
             std::erase(queue_, &job);
             work_on(job, lock);
         } else {
@@ -90,7 +91,7 @@ void Predictions::work_on(Job& job, std::unique_lock<std::mutex>& lock) {
         job.state = State::done;
     } catch (...) {  // whoever waits for it tries it again
         lock.lock();
-        job.state = State::queued;
+        job.state = State::idle;
         changed_.notify_all();
         throw;
     }

@@ -44,11 +44,11 @@ class Predictions {
     [[nodiscard]] std::vector<Candidate> get(const Problem& problem, PredictionShare share);
 
   private:
-    enum class State : std::uint8_t { queued, running, done };
+    enum class State : std::uint8_t { idle, queued, running, done };
     struct Job {
         Problem problem;
         PredictionShare share;
-        State state = State::queued;
+        State state = State::idle;
         std::size_t place = 0;
         std::vector<Candidate> candidates;
     };
