@@ -1,4 +1,4 @@
-// Starts threads
+// Starts threads: the thread sanitizer runs this file, too.
 #include "runtime/system/steady_condition.h"
 
 #include <doctest/doctest.h>
