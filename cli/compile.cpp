@@ -50,14 +50,31 @@ struct Sources {
     const std::atomic<bool>& stop;
 };
 
-/// What dispatch chooses on GPUs of this architecture, the default, and the best predictions.
+/// Winners of the problem on any GPU of this architecture, also those that are stale: who compares programs
+/// (bench/carry_winners.py) wants them. Then what dispatch chooses there, the default, and the best
+/// predictions.
 std::vector<Candidate> wanted(const Problem& problem, const Sources& from, int top) {
-    std::vector<Candidate> list = from.dispatched.choices(problem);
+    std::vector<Candidate> list;
+    const auto add = [&](const Candidate& candidate) {
+        const bool known = std::ranges::find(list, candidate) != list.end();
+        if (!known && allowed(problem, candidate, from.traits)) list.push_back(candidate);
+    };
+    const std::string static_fields = static_text(problem);
+    const std::string dynamic_fields = dynamic_text(problem);
+    for (const StoredTrial& stored : from.winners) {
+        const cache::TuningKey& key = stored.trial.key;
+        if (key.family != problem.family->name || key.static_fields != static_fields ||
+            key.dynamic_fields != dynamic_fields || key.gpu.compute_major != from.traits.compute_major ||
+            key.gpu.compute_minor != from.traits.compute_minor)
+            continue;
+        if (const auto candidate = parse_candidate(*problem.family, stored.trial.candidate)) add(*candidate);
+    }
+    for (const Candidate& candidate : from.dispatched.choices(problem)) add(candidate);
     if (top <= 0) return list;
     int left = top;
     for (const RankedCandidate& ranked : ranked_space(problem, from.traits)) {
         if (left-- <= 0) break;
-        if (std::ranges::find(list, ranked.candidate) == list.end()) list.push_back(ranked.candidate);
+        add(ranked.candidate);
     }
     return list;
 }
