@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
-#include <tuple>
 
 #include "cache/checksum.h"
 #include "cli/command_list.h"
@@ -64,8 +63,7 @@ std::vector<Candidate> wanted(const Problem& problem, const Sources& from, int t
     for (const StoredTrial& stored : from.winners) {
         const cache::TuningKey& key = stored.trial.key;
         if (key.family != problem.family->name || key.static_fields != static_fields ||
-            key.dynamic_fields != dynamic_fields || key.gpu.compute_major != from.traits.compute_major ||
-            key.gpu.compute_minor != from.traits.compute_minor)
+            key.dynamic_fields != dynamic_fields || !is_of(key.gpu, from.traits))
             continue;
         if (const auto candidate = parse_candidate(*problem.family, stored.trial.candidate)) add(*candidate);
     }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <memory>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include "kernel_templates/catalog.h"
@@ -14,27 +13,19 @@ namespace {
 
 using ByShape = std::map<std::pair<std::string, std::string>, std::vector<const StoredTrial*>>;
 
-/// What the GPU of this kind would load: of a key the first, whose layer is the later one.
+/// What a GPU of this kind may take, whatever its driver and compiler: of a key the first, whose layer is the
+/// later one.
 cache::StaticWinners loaded(const std::vector<const StoredTrial*>& stored, const cache::GpuKey& gpu) {
     cache::StaticWinners found;
-    std::set<std::string> seen;
+    std::set<cache::TuningKey> seen;
     for (const StoredTrial* one : stored) {
-        const cache::TuningKey& key = one->trial.key;
-        if (!seen.insert(key.dynamic_fields + '\n' + describe(key.gpu)).second) continue;
-        found.winners.push_back({.trial = one->trial,
-                                 .trust = key.gpu == gpu ? cache::Trust::exact : cache::Trust::foreign,
-                                 .layer = one->layer});
+        const cache::Trial& trial = one->trial;
+        const cache::Trust trust = cache::trust_of(trial, gpu, trial.toolchain);
+        const bool usable = trust == cache::Trust::exact || trust == cache::Trust::foreign;
+        if (!usable || trial.provenance == cache::Provenance::predicted) continue;
+        if (seen.insert(trial.key).second) found.winners.push_back({trial, trust, one->layer});
     }
     return found;
-}
-
-/// Whether dispatch may take it: proven on a GPU, its kernel as it is in this build.
-bool is_current(const cache::Trial& trial) {
-    if (trial.status != cache::TrialStatus::ok || trial.provenance == cache::Provenance::predicted)
-        return false;
-    const Family* family = find_family(trial.key.family);
-    const auto candidate = family != nullptr ? parse_candidate(*family, trial.candidate) : std::nullopt;
-    return candidate && trial.template_hash == template_hash(*candidate->variant);
 }
 
 }  // namespace
@@ -45,9 +36,7 @@ Dispatched::Dispatched(const DeviceTraits& traits, const std::vector<StoredTrial
     std::vector<cache::GpuKey> gpus;
     for (const StoredTrial& stored : winners) {
         const cache::TuningKey& key = stored.trial.key;
-        if (key.gpu.compute_major != traits.compute_major || key.gpu.compute_minor != traits.compute_minor ||
-            !is_current(stored.trial))
-            continue;
+        if (!is_of(key.gpu, traits)) continue;
         (*by_shape)[{key.family, key.static_fields}].push_back(&stored);
         if (std::ranges::find(gpus, key.gpu) == gpus.end()) gpus.push_back(key.gpu);
     }

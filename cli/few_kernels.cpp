@@ -28,8 +28,7 @@ class Relevant {
         if (trial.key.family != sizes_.front().family->name || trial.key.static_fields != static_fields_)
             return false;
         const cache::GpuKey& gpu = trial.key.gpu;
-        if (gpu.compute_major != traits_.compute_major || gpu.compute_minor != traits_.compute_minor)
-            return false;
+        if (!is_of(gpu, traits_)) return false;
         const bool is_one = std::ranges::any_of(
             sizes_, [&](const Problem& size) { return dynamic_text(size) == trial.key.dynamic_fields; });
         const auto candidate = parse_candidate(*sizes_.front().family, trial.candidate);

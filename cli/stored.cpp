@@ -199,6 +199,10 @@ std::string trust_here(const cache::Trial& trial, const std::vector<tuner::Devic
     return std::string(name(cache::trust_of(trial, devices.front().gpu, devices.front().toolchain)));
 }
 
+bool is_of(const cache::GpuKey& gpu, const DeviceTraits& traits) {
+    return gpu.compute_major == traits.compute_major && gpu.compute_minor == traits.compute_minor;
+}
+
 std::string describe(const cache::GpuKey& gpu) {
     std::string text =
         fmt::format("{} ({}.{}, {} SMs", gpu.name, gpu.compute_major, gpu.compute_minor, gpu.sm_count);

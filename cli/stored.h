@@ -46,6 +46,9 @@ struct StoredRace {
 [[nodiscard]] std::string trust_here(const cache::Trial& trial,
                                      const std::vector<tuner::DeviceInfo>& devices);
 
+/// Whether the GPU is one of the device's architecture.
+[[nodiscard]] bool is_of(const cache::GpuKey& gpu, const DeviceTraits& traits);
+
 /// "NVIDIA H100 80GB HBM3 (9.0, 132 SMs, memory 2619 MHz)"
 [[nodiscard]] std::string describe(const cache::GpuKey& gpu);
 /// Where a trial's time is from: that, and "predicted for sm_90a" where no GPU has seen it.

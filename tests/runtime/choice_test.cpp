@@ -294,35 +294,24 @@ TEST_CASE(
 }
 
 TEST_CASE("a size between two buckets has one of its own only where what was measured there is taken") {
-    const auto at = [](const std::string& residual, std::int64_t tokens) {
-        return with(product("no", residual), Sizes{tokens});
+    const auto at = [](const std::string& fields, std::int64_t tokens) {
+        return parse_problem(fmt::format("linear in=4096 out=4096 {} tokens={}", fields, tokens)).value();
     };
-    const auto edges = [&](const std::vector<Problem>& measured) {
+    const auto edges = [](const Problem& asked, const std::vector<Problem>& measured) {
         std::vector<cache::LoadedWinner> winners;
         for (const Problem& problem : measured)
             winners.push_back(product_winner(problem, to_string(*fallback(problem, h100()))));
         const WinnerTable table(those_of(winners));
-        const Problem asked = at("no", 4096);
         return measured_between(asked, table.find(asked), h100());
     };
-    using Sizes = std::vector<std::int64_t>;
-    const Problem own = at("no", 384);
-    Problem half = own;
-    half.values[static_cast<std::size_t>(field_index(*own.family, "dtype"))] =
-        parse_problem("linear dtype=fp16 in=8 out=8 tokens=1")
-            ->values[static_cast<std::size_t>(field_index(*own.family, "dtype"))];
-    CHECK(edges({at("no", 256), own, at("no", 512)}) == Sizes{384});
-    CHECK(edges({at("no", 256), half, at("no", 512)}) == Sizes{384});
-    const Problem with_sum = with(at("yes", 4096), hone::Sizes{4096});
-    const auto edges_of_sum = [&](const std::vector<Problem>& measured) {
-        std::vector<cache::LoadedWinner> winners;
-        for (const Problem& problem : measured)
-            winners.push_back(product_winner(problem, to_string(*fallback(problem, h100()))));
-        const WinnerTable table(those_of(winners));
-        return measured_between(with_sum, table.find(with_sum), h100());
-    };
-    CHECK(edges_of_sum({own}) == Sizes{384});
-    CHECK(edges_of_sum({at("yes", 256), own, at("yes", 512)}).empty());
+    const std::string own = "dtype=bf16";
+    const std::string half = "dtype=fp16";
+    const std::string with_sum = "dtype=bf16 residual=yes";
+    using Edges = std::vector<std::int64_t>;
+    CHECK(edges(at(own, 4096), {at(own, 256), at(own, 384), at(own, 512)}) == Edges{384});
+    CHECK(edges(at(own, 4096), {at(own, 256), at(half, 384), at(own, 512)}) == Edges{384});
+    CHECK(edges(at(with_sum, 4096), {at(own, 384)}) == Edges{384});
+    CHECK(edges(at(with_sum, 4096), {at(with_sum, 256), at(own, 384), at(with_sum, 512)}).empty());
 }
 
 TEST_CASE("records that may not be dispatched are passed over, each with its reason") {
