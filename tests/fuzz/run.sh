@@ -20,7 +20,7 @@ shift 3
 # An input is small and is kept: without long stacks of allocations, a large quarantine and filled memory, up to half of
 # the time is saved.
 quick=malloc_context_size=1:quarantine_size_mb=8:max_malloc_fill_size=0
-export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:allocator_may_return_null=0:$quick}
+export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:intercept_tls_get_addr=0:allocator_may_return_null=0:$quick}
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 
 faults_of() { find "$1" -maxdepth 1 -type f \( -name 'crash-*' -o -name 'timeout-*' -o -name 'oom-*' -o -name 'leak-*' \); }
