@@ -119,7 +119,7 @@ double Forward::step_us(const StepLoad& load, int repetitions) {
 
 std::vector<std::pair<Part, double>> Forward::step_parts_us(const StepLoad& load, int repetitions) {
     const MadeUpStep step(load, capacity_);
-    const Step filled = fill_any(step.parts);
+    const Step filled = step_of_any(step.parts);
     std::vector<std::optional<Part>> left_out{std::nullopt};
     for (std::size_t i = 0; i < part_names.size(); ++i) {
         if (has(static_cast<Part>(i), filled)) left_out.emplace_back(static_cast<Part>(i));

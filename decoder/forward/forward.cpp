@@ -59,15 +59,10 @@ std::int64_t Forward::workspace_bytes(const Operators& operators) const {
     const std::int64_t sequences = capacity_.sequences;
     const std::int64_t queries = std::min(tokens, capacity_.context);
     std::int64_t workspace =
-        std::max({operators.qkv.workspace_bytes(tokens), operators.output.workspace_bytes(tokens),
-                  operators.network.workspace_bytes(tokens), operators.experts.workspace_bytes(tokens),
+        std::max({operators.plain.workspace_bytes(tokens), operators.experts.workspace_bytes(tokens),
                   operators.head.workspace_bytes(sequences)});
-    if (!operators.whole.sequences.empty()) {
-        const std::int64_t few = operators.whole.sequences.back();
-        workspace = std::max({workspace, operators.whole.qkv.workspace_bytes(few),
-                              operators.whole.output.workspace_bytes(few),
-                              operators.whole.network.workspace_bytes(few)});
-    }
+    if (!operators.whole_steps.empty())
+        workspace = std::max(workspace, operators.whole.workspace_bytes(operators.whole_steps.back()));
     for (const AttentionKernel& kernel : operators.one_query)
         workspace = std::max(workspace, kernel.workspace_bytes({sequences, 1, capacity_.context}));
     for (const AttentionAppendKernel& kernel : operators.appending) {
@@ -162,6 +157,10 @@ void Forward::enqueue_rows(const EmbeddingKernel& kernel, const StepInputs& inpu
 
 /// Whether its products have norms and sums in them.
 bool Forward::is_whole(const Step& step) const { return step.one_each && operators_.are_whole(step.tokens); }
+
+const LayerProducts& Forward::products_of(const Step& step) const {
+    return is_whole(step) ? operators_.whole : operators_.plain;
+}
 
 /// Whether a step has a launch for it.
 bool Forward::has(Part part, const Step& step) const {
@@ -258,14 +257,13 @@ void Forward::enqueue_qkv(const LayerWeights& layer, const Step& step) {
                     .bias = layer.qkv_bias,
                     .out = memory_->qkv.data(),
                     .workspace = memory_->workspace.data()};
-    const bool whole = is_whole(step);
-    if (whole) {
+    if (is_whole(step)) {
         args.x = stream_of(step);
         args.norm_weight = layer.attention_norm.weight;
         args.epsilon = model_.stream_epsilon();
     }
-    const Product& product = whole ? operators_.whole.qkv : operators_.qkv;
-    require(product.run(gpu_.stream(), layer.qkv, args, step.tokens, memory_->normed_scales.data()),
+    const Product& qkv = products_of(step).qkv;
+    require(qkv.run(gpu_.stream(), layer.qkv, args, step.tokens, memory_->normed_scales.data()),
             "projection of queries, keys and values");
 }
 
@@ -292,22 +290,20 @@ void Forward::enqueue_output(const LayerWeights& layer, const Step& step) {
                     .bias = layer.output_bias,
                     .out = memory_->delta.data(),
                     .workspace = memory_->workspace.data()};
-    const bool whole = is_whole(step);
-    if (whole) args.residual = args.out = stream_of(step);
-    const Product& product = whole ? operators_.whole.output : operators_.output;
-    require(product.run(gpu_.stream(), layer.output, args, step.tokens), "projection of attention");
+    if (is_whole(step)) args.residual = args.out = stream_of(step);
+    const Product& output = products_of(step).output;
+    require(output.run(gpu_.stream(), layer.output, args, step.tokens), "projection of attention");
 }
 
 void Forward::enqueue_network(const LayerWeights& layer, const Step& step) {
     FusedFfnArgs args{
         .x = product_input(step), .out = memory_->delta.data(), .workspace = memory_->workspace.data()};
-    const bool whole = is_whole(step);
-    if (whole) {
+    if (is_whole(step)) {
         args.x = args.residual = args.out = stream_of(step);
         args.norm_weight = layer.network_norm.weight;
         args.epsilon = model_.stream_epsilon();
     }
-    const Network& network = whole ? operators_.whole.network : operators_.network;
+    const Network& network = products_of(step).network;
     require(network.run(gpu_.stream(), layer, args, step.tokens, memory_->normed_scales.data()),
             "feed-forward network");
 }
@@ -495,62 +491,15 @@ runtime::Graph Forward::capture_step(const Step& step) {
     });
 }
 
-void Forward::fill_one_each(std::span<const StepPart> parts, std::int64_t rows) {
-    const StepInputs::Arrays& in = small_.host();
-    for (std::int64_t row = 0; row < rows; ++row) {
-        if (row >= static_cast<std::int64_t>(parts.size())) {
-            in.kv_lengths[row] = 0;
-            in.ids[row] = 0;
-            in.positions[row] = 0;
-            in.temperature[row] = 0;
-            continue;
-        }
-        const StepPart& part = parts[elements(row)];
-        in.ids[row] = part.tokens.front();
-        in.positions[row] = part.begin;
-        in.kv_lengths[row] = part.begin + 1;
-        std::ranges::copy(part.pages, in.pages + row * small_.pages_a_sequence());
-    }
-}
-
-/// Sequences of one token first, then the others, each in their order.
-Forward::Step Forward::fill_any(std::span<const StepPart> parts) {
-    const StepInputs::Arrays& in = large_.host();
-    const auto page_size = static_cast<int>(capacity_.page_size);
-    const auto has_one = [](const StepPart& part) { return part.tokens.size() == 1; };
-    const auto sequences = static_cast<std::int64_t>(parts.size());
-    const std::int64_t singles = std::ranges::count_if(parts, has_one);
-    Step step{.inputs = large_,
-              .tokens = singles,
-              .sequences = sequences,
-              .longest = 1,
-              .prompts = sequences - singles,
-              .without = {}};
-    std::int64_t single = 0;
-    std::int64_t prompt = singles;
-    std::int64_t draw = 0;
-    in.q_starts[0] = 0;
-    for (const StepPart& part : parts) {
-        const std::int64_t sequence = has_one(part) ? single : prompt++;
-        std::int64_t row = has_one(part) ? single++ : step.tokens;
-        int position = part.begin;
-        for (const int id : part.tokens) {
-            in.ids[row] = id;
-            in.positions[row] = position;
-            in.slots[row] =
-                part.pages[static_cast<std::size_t>(position / page_size)] * page_size + position % page_size;
-            ++position;
-            ++row;
-        }
-        if (!has_one(part)) step.tokens = row;
-        step.longest = std::max(step.longest, std::ssize(part.tokens));
-        in.q_starts[sequence + 1] = static_cast<std::int32_t>(row);
-        in.kv_lengths[sequence] = position;
-        step.kv_len = std::max<std::int64_t>(step.kv_len, position);
-        std::ranges::copy(part.pages, in.pages + sequence * large_.pages_a_sequence());
-        if (part.samples) in.last_rows[draw++] = static_cast<std::int32_t>(row - 1);
-    }
-    return step;
+Forward::Step Forward::step_of_any(std::span<const StepPart> parts) {
+    const PackedStep packed = large_.fill(parts, capacity_.page_size);
+    return {.inputs = large_,
+            .tokens = packed.tokens,
+            .sequences = std::ssize(parts),
+            .kv_len = packed.kv_len,
+            .longest = packed.longest,
+            .prompts = packed.prompts,
+            .without = {}};
 }
 
 void Forward::fill_draws(const StepInputs& inputs, std::span<const Draw> draws) {
@@ -578,7 +527,7 @@ void Forward::start(std::span<const StepPart> parts, std::span<const Draw> draws
         std::int64_t kv_len = 1;
         for (const StepPart& part : parts) kv_len = std::max<std::int64_t>(kv_len, part.begin + 1);
         const std::int64_t room = padded(sequences);
-        fill_one_each(parts, room);
+        small_.fill_one_each(parts, room);
         fill_draws(small_, draws);
         expect_tokens(room);
         small_.send(room);
@@ -588,7 +537,7 @@ void Forward::start(std::span<const StepPart> parts, std::span<const Draw> draws
         step.calls.launched();
         return;
     }
-    Step step = fill_any(parts);
+    Step step = step_of_any(parts);
     step.without = without;
     fill_draws(large_, draws);
     expect_tokens(rows_);

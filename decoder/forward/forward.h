@@ -172,6 +172,7 @@ class Forward {
     void read_logits(std::int64_t first, std::span<std::byte> to, std::int64_t rows);
     [[nodiscard]] bool has(Part part, const Step& step) const;
     [[nodiscard]] bool is_whole(const Step& step) const;
+    [[nodiscard]] const LayerProducts& products_of(const Step& step) const;
     struct GraphKind {
         std::int64_t sequences = 0;
         std::int64_t kv_len = 0;
@@ -208,8 +209,8 @@ class Forward {
     [[nodiscard]] std::int64_t bytes_of(Part part, std::int64_t sequences, std::int64_t kv_len) const;
     [[nodiscard]] std::int64_t padded(std::int64_t sequences) const;
     [[nodiscard]] std::int64_t length_bucket(std::int64_t kv_len) const;
-    void fill_one_each(std::span<const StepPart> parts, std::int64_t rows);
-    [[nodiscard]] Step fill_any(std::span<const StepPart> parts);
+    /// Writes the inputs of a step of these parts.
+    [[nodiscard]] Step step_of_any(std::span<const StepPart> parts);
     void fill_draws(const StepInputs& inputs, std::span<const Draw> draws);
     void expect_tokens(std::int64_t rows);
     [[nodiscard]] bool has_tokens() const;

@@ -70,7 +70,7 @@ std::vector<double> Forward::log_probabilities(std::span<const int> text) {
         const StepPart part{.begin = static_cast<int>(begin),
                             .tokens = text.subspan(elements(begin), elements(tokens)),
                             .pages = pages};
-        const Step step = fill_any({&part, 1});
+        const Step step = step_of_any({&part, 1});
         large_.send(capacity_.sequences);
         enqueue_layers(step);
         gpu_.wait();

@@ -178,8 +178,8 @@ Linear projection_of(const Description& model, std::int64_t tokens) {
 /// Numbers of sequences whose steps have norms and sums within their products: where both products behind a
 /// norm have kernels for which that is no more than a launch less. More sequences gained nothing, nor did
 /// more than one where weights are numbers.
-std::vector<std::int64_t> whole_steps(Runtime& runtime, const Description& model, const ModelWeights& weights,
-                                      const Capacity& capacity) {
+std::vector<std::int64_t> find_whole_steps(Runtime& runtime, const Description& model,
+                                           const ModelWeights& weights, const Capacity& capacity) {
     const models::Model& m = model.model;
     if (m.norms != models::NormPlaces::before || m.norm != "rmsnorm" || m.norm_unit_offset ||
         model.has_experts())
@@ -231,6 +231,11 @@ ExpertRoutingKernel prepared_routing(Runtime& runtime, const models::Model& mode
 
 }  // namespace
 
+std::int64_t LayerProducts::workspace_bytes(std::int64_t tokens) const {
+    return std::max(
+        {qkv.workspace_bytes(tokens), output.workspace_bytes(tokens), network.workspace_bytes(tokens)});
+}
+
 std::int64_t ExpertOperators::workspace_bytes(std::int64_t tokens) const {
     if (!up) return 0;
     return std::max({router.workspace_bytes(tokens), routing.workspace_bytes(tokens),
@@ -240,7 +245,7 @@ std::int64_t ExpertOperators::workspace_bytes(std::int64_t tokens) const {
 Operators::Operators(Runtime& runtime, const Description& model, const ModelWeights& weights,
                      const Capacity& capacity) {
     norms_write_codes = output_of_norms(model, weights) != NormOutput::same;
-    whole.sequences = whole_steps(runtime, model, weights, capacity);
+    whole_steps = find_whole_steps(runtime, model, weights, capacity);
     const std::size_t windows = model.windows().size();
     one_query.resize(windows);
     any_queries.resize(windows);
@@ -263,11 +268,12 @@ void Operators::prepare_again(Part part, Runtime& runtime, const Description& mo
 std::vector<PrepareReport> Operators::reports(Part part, std::int64_t tokens) const {
     std::vector<PrepareReport> reports;
     const auto add = [&](const PreparedKernel& kernel) { add_reports_of(kernel, reports); };
+    const LayerProducts& products = are_whole(tokens) ? whole : plain;
     switch (part) {
         case Part::network_norm:
             if (!are_whole(tokens)) add(norms_write_codes ? coded_norm : norm);
             break;
-        case Part::qkv: (are_whole(tokens) ? whole.qkv : qkv).add_reports(reports); break;
+        case Part::qkv: products.qkv.add_reports(reports); break;
         case Part::append:
             if (!appends_in_attention()) add(append);
             break;
@@ -278,9 +284,9 @@ std::vector<PrepareReport> Operators::reports(Part part, std::int64_t tokens) co
                 for (const AttentionKernel& kernel : one_query) add(kernel);
             }
             break;
-        case Part::output: (are_whole(tokens) ? whole.output : output).add_reports(reports); break;
+        case Part::output: products.output.add_reports(reports); break;
         case Part::network:
-            (are_whole(tokens) ? whole.network : network).add_reports(reports);
+            products.network.add_reports(reports);
             experts.up.add_reports(reports);
             experts.down.add_reports(reports);
             break;
@@ -311,7 +317,7 @@ std::vector<Operators::Preparation> Operators::preparations(Runtime& runtime, co
             [&, window] { return prepared_one_query(runtime, m, capacity, window); });
     }
     const bool codes = norms_write_codes;
-    add(Part::qkv, qkv, [&, tokens, codes] {
+    add(Part::qkv, plain.qkv, [&, tokens, codes] {
         return Product(runtime, projection_of(model, tokens), kinds_of(weights, &LayerWeights::qkv), codes);
     });
     if (model.has_wide_head_norms()) {
@@ -325,12 +331,12 @@ std::vector<Operators::Preparation> Operators::preparations(Runtime& runtime, co
                       .max_tokens = tokens,
                       .dtype = m.dtype,
                       .bias = m.output_bias};
-    add(Part::output, output,
+    add(Part::output, plain.output,
         [&, back] { return Product(runtime, back, kinds_of(weights, &LayerWeights::output)); });
-    add(Part::network, network,
+    add(Part::network, plain.network,
         [&, tokens, codes] { return Network(runtime, model, tokens, kinds_of_networks(weights), codes); });
-    if (!whole.sequences.empty()) {
-        const std::int64_t few = whole.sequences.back();
+    if (!whole_steps.empty()) {
+        const std::int64_t few = whole_steps.back();
         add(Part::qkv, whole.qkv, [&, few] {
             Linear normed = projection_of(model, few);
             normed.norm = true;

@@ -43,13 +43,13 @@ struct ExpertOperators {
     [[nodiscard]] std::int64_t workspace_bytes(std::int64_t tokens) const;
 };
 
-/// A layer's products with the norms in front of them and the sums behind them, two launches fewer: for some
-/// steps of one token a sequence.
-struct WholeOperators {
-    std::vector<std::int64_t> sequences;  ///< of such steps, ascending; empty: there are none
+/// A layer's products but for those of experts.
+struct LayerProducts {
     Product qkv;
     Product output;
     Network network;
+
+    [[nodiscard]] std::int64_t workspace_bytes(std::int64_t tokens) const;
 };
 
 struct Operators {
@@ -65,7 +65,7 @@ struct Operators {
     [[nodiscard]] std::vector<PrepareReport> reports(Part part, std::int64_t tokens) const;
     /// Whether such a step's products have norms and sums in them.
     [[nodiscard]] bool are_whole(std::int64_t tokens) const {
-        return std::ranges::find(whole.sequences, tokens) != whole.sequences.end();
+        return std::ranges::find(whole_steps, tokens) != whole_steps.end();
     }
 
     /// Whether attention of steps of one token a sequence is the append, too.
@@ -82,8 +82,12 @@ struct Operators {
     bool norms_write_codes = false;
     NormKernel first_coded_norm;
     NormKernel coded_norm;
-    Product qkv;
-    NormKernel query_norm;  ///< of all heads of a token together, as key_norm
+    LayerProducts plain;
+    /// With the norms in front of them and the sums behind them, two launches fewer; empty where no step has
+    /// such.
+    LayerProducts whole;
+    std::vector<std::int64_t> whole_steps;  ///< tokens of steps of one token a sequence that do, ascending
+    NormKernel query_norm;                  ///< of all heads of a token together, as key_norm
     NormKernel key_norm;
     RopeKvAppendKernel append;         ///< one new token of each sequence
     RopeKvAppendKernel append_anyhow;  ///< any of them
@@ -92,10 +96,7 @@ struct Operators {
     std::vector<AttentionKernel> any_queries;
     /// The same for one query of each sequence, with the append; empty where steps have a launch for that.
     std::vector<AttentionAppendKernel> appending;
-    Product output;
-    Network network;
-    WholeOperators whole;
-    ExpertOperators experts;  ///< as network prepared where layers have them
+    ExpertOperators experts;  ///< empty where no layer has them
     Product head;
     SampleKernel sample;
     SampleKernel filtered_sample;

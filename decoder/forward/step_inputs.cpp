@@ -63,6 +63,54 @@ StepInputs::Arrays StepInputs::arrays_from(std::byte* base) const {
     return arrays;
 }
 
+void StepInputs::fill_one_each(std::span<const StepPart> parts, std::int64_t rows) const {
+    for (std::int64_t row = 0; row < rows; ++row) {
+        if (row >= std::ssize(parts)) {
+            host_.kv_lengths[row] = 0;
+            host_.ids[row] = 0;
+            host_.positions[row] = 0;
+            host_.temperature[row] = 0;
+            continue;
+        }
+        const StepPart& part = parts[static_cast<std::size_t>(row)];
+        host_.ids[row] = part.tokens.front();
+        host_.positions[row] = part.begin;
+        host_.kv_lengths[row] = part.begin + 1;
+        std::ranges::copy(part.pages, host_.pages + row * pages_a_sequence_);
+    }
+}
+
+PackedStep StepInputs::fill(std::span<const StepPart> parts, std::int64_t page_size) const {
+    const auto has_one = [](const StepPart& part) { return part.tokens.size() == 1; };
+    const std::int64_t singles = std::ranges::count_if(parts, has_one);
+    PackedStep step{.tokens = singles, .longest = 1, .prompts = std::ssize(parts) - singles};
+    std::int64_t single = 0;
+    std::int64_t prompt = singles;
+    std::int64_t draw = 0;
+    host_.q_starts[0] = 0;
+    for (const StepPart& part : parts) {
+        const std::int64_t sequence = has_one(part) ? single : prompt++;
+        std::int64_t row = has_one(part) ? single++ : step.tokens;
+        std::int64_t position = part.begin;
+        for (const int id : part.tokens) {
+            const int page = part.pages[static_cast<std::size_t>(position / page_size)];
+            host_.ids[row] = id;
+            host_.positions[row] = static_cast<std::int32_t>(position);
+            host_.slots[row] = static_cast<std::int32_t>(page * page_size + position % page_size);
+            ++position;
+            ++row;
+        }
+        if (!has_one(part)) step.tokens = row;
+        step.longest = std::max(step.longest, std::ssize(part.tokens));
+        step.kv_len = std::max(step.kv_len, position);
+        host_.q_starts[sequence + 1] = static_cast<std::int32_t>(row);
+        host_.kv_lengths[sequence] = static_cast<std::int32_t>(position);
+        std::ranges::copy(part.pages, host_.pages + sequence * pages_a_sequence_);
+        if (part.samples) host_.last_rows[draw++] = static_cast<std::int32_t>(row - 1);
+    }
+    return step;
+}
+
 void StepInputs::send(std::int64_t sequences) const {
     const auto* end = host_.pages + sequences * pages_a_sequence_;
     const auto bytes =

@@ -7,6 +7,7 @@
 
 #include "decoder/forward/operators.h"
 #include "decoder/gpu/gpu.h"
+#include "decoder/scheduling/scheduler.h"
 
 namespace hone::decoder {
 
@@ -19,6 +20,14 @@ struct Wishes {
     std::int64_t seed = 0;
 
     [[nodiscard]] bool filters() const { return temperature > 0 && (top_k > 0 || top_p < 1 || min_p > 0); }
+};
+
+/// What a step of any parts comes to, as its operators are told it.
+struct PackedStep {
+    std::int64_t tokens = 0;
+    std::int64_t kv_len = 0;   ///< keys of the longest sequence
+    std::int64_t longest = 0;  ///< tokens of one sequence
+    std::int64_t prompts = 0;  ///< sequences of more than one token, behind all others
 };
 
 class StepInputs {
@@ -45,6 +54,12 @@ class StepInputs {
     [[nodiscard]] const Arrays& host() const { return host_; }
     [[nodiscard]] const Arrays& device() const { return device_; }
     [[nodiscard]] std::int64_t pages_a_sequence() const { return pages_a_sequence_; }
+
+    /// Writes a step of one token a sequence; rows behind its parts, up to `rows`, are those of nobody.
+    void fill_one_each(std::span<const StepPart> parts, std::int64_t rows) const;
+    /// Writes a step of any parts: sequences of one token first, then the others, each in their order, and
+    /// the rows that tokens are drawn from in the order of the parts.
+    [[nodiscard]] PackedStep fill(std::span<const StepPart> parts, std::int64_t page_size) const;
 
     /// Enqueues the copy of what steps of up to so many sequences read.
     void send(std::int64_t sequences) const;

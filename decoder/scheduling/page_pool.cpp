@@ -34,10 +34,19 @@ void PagePool::forget(int page) {
     forgotten.key.clear();
 }
 
+/// One that is in use, which takes no page from those that are not; else the first.
+int PagePool::found_of(const Alike& alike) const {
+    const auto used = std::ranges::find_if(alike, [&](int page) { return users(page) > 0; });
+    return used == alike.end() ? alike.front() : *used;
+}
+
 bool PagePool::is_known(int page) const {
     const Page& one = pages_[static_cast<std::size_t>(page)];
-    return one.content != 0 && known_.at(one.key).front() == page;
+    return one.content != 0 && found_of(known_.at(one.key)) == page;
 }
+
+void PagePool::give_out_first(int page) { idle_.splice(idle_.begin(), idle_, at(page).idle); }
+void PagePool::give_out_last(int page) { idle_.splice(idle_.end(), idle_, at(page).idle); }
 
 std::vector<int> PagePool::take_known(std::span<const int> tokens) {
     std::vector<int> taken;
@@ -45,7 +54,7 @@ std::vector<int> PagePool::take_known(std::span<const int> tokens) {
     for (std::uint64_t before = 0; tokens.size() >= size; tokens = tokens.subspan(size)) {
         const auto found = known_.find(key_of(before, tokens.first(size)));
         if (found == known_.end()) break;
-        const int page = found->second.front();
+        const int page = found_of(found->second);
         use(page);
         taken.push_back(page);
         before = at(page).content;
@@ -62,12 +71,16 @@ std::optional<int> PagePool::take() {
 }
 
 // The last page goes first, so that of two that are idle the one that stands further back in its text is
-// given out first: what stands behind a page that is gone cannot be found any more.
+// given out first: what stands behind a page that is gone cannot be found any more. Where several hold the
+// same, the one that is found counts as unused from now on, whichever of them was used.
 void PagePool::release(std::span<const int> pages) {
     for (auto page = pages.rbegin(); page != pages.rend(); ++page) {
         Page& released = at(*page);
         if (--released.users > 0) continue;
-        released.idle = idle_.insert(is_known(*page) ? idle_.end() : idle_.begin(), *page);
+        released.idle = idle_.insert(idle_.begin(), *page);
+        if (released.content == 0) continue;
+        const int found = found_of(known_.at(released.key));
+        if (users(found) == 0) give_out_last(found);
     }
 }
 
@@ -82,10 +95,13 @@ void PagePool::publish(std::span<const int> pages, std::span<const int> tokens, 
         const int number = pages[so_far.pages];
         Page& page = at(number);
         page.key = key_of(so_far.content, tokens.subspan(so_far.pages * size, size));
-        std::vector<int>& alike = known_[page.key];
+        Alike& alike = known_[page.key];
         // Of two that computed it at once both count: what follows stands behind either, and goes on to be
         // found when the other's page is given out.
         page.content = alike.empty() ? ++last_content_ : at(alike.front()).content;
+        for (const int other : alike) {
+            if (users(other) == 0) give_out_first(other);  // this one, which is in use, is found in its place
+        }
         alike.push_back(number);
         so_far.content = page.content;
     }

@@ -26,7 +26,9 @@ class PagePool {
 
     /// The pages that hold the beginning of `tokens`, as far as full ones are known; each has one more user.
     [[nodiscard]] std::vector<int> take_known(std::span<const int> tokens);
-    /// A page that nobody uses, with its first user; what it held is forgotten. Of those the longest unused.
+    /// A page that nobody uses, with its first user; what it held is forgotten. Of those first one that
+    /// nobody would find, because it holds nothing or another page is found in its place, else the one whose
+    /// text has been unused the longest.
     [[nodiscard]] std::optional<int> take();
     /// `pages`, in the order of the text, have one user less.
     void release(std::span<const int> pages);
@@ -58,15 +60,21 @@ class PagePool {
     };
     [[nodiscard]] Page& at(int page) { return pages_[static_cast<std::size_t>(page)]; }
     [[nodiscard]] static Key key_of(std::uint64_t before, std::span<const int> tokens);
+    using Alike = std::vector<int>;
+    [[nodiscard]] int found_of(const Alike& alike) const;
     void use(int page);
     void forget(int page);
+    void give_out_first(int page);
+    void give_out_last(int page);
 
     int page_size_;
     std::vector<Page> pages_;
-    std::list<int> idle_;  ///< nobody uses them; the next to be given out first
-    /// The pages that hold the same: of several that texts computed at once the first is found, and another
-    /// one when that is given out.
-    std::unordered_map<Key, std::vector<int>> known_;
+    /// Nobody uses them; the next to be given out first. Those that nobody would find stand in front of all
+    /// others.
+    std::list<int> idle_;
+    /// The pages that hold the same, as texts that computed it at once made them: one is found, and another
+    /// when that is given out.
+    std::unordered_map<Key, Alike> known_;
     std::uint64_t last_content_ = 0;
 };
 

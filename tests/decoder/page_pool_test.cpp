@@ -1,9 +1,13 @@
 #include "decoder/scheduling/page_pool.h"
 
 #include <doctest/doctest.h>
+#include <rapidcheck.h>
 
+#include <algorithm>
 #include <array>
+#include <map>
 #include <numeric>
+#include <utility>
 
 #include "decoder/error.h"
 
@@ -113,9 +117,195 @@ TEST_CASE("a page is given out early whose like is found in its place") {
     publish(pool, {pages[0]}, numbers(0, 1));
     publish(pool, {pages[1]}, numbers(0, 1));
     pool.release({{pages[0]}});
+    CHECK(pool.is_known(pages[1]));  // in use: found without taking a page from those that are not
     pool.release({{pages[1]}});
     CHECK(pool.take() == pages[1]);
     CHECK(pool.take_known(numbers(0, 1)) == std::vector{pages[0]});
+}
+
+TEST_CASE("a text that was used lately through a page's like is as young as if the page had been") {
+    PagePool pool(3, 1);
+    const std::vector<int> pages = take(pool, 3);
+    publish(pool, {pages[0]}, numbers(0, 1));
+    publish(pool, {pages[1]}, numbers(0, 1));
+    publish(pool, {pages[2]}, numbers(5, 1));
+    pool.release({{pages[0]}});
+    pool.release({{pages[2]}});
+    pool.release({{pages[1]}});
+    CHECK(pool.take() == pages[1]);
+    CHECK(pool.take() == pages[2]);
+    CHECK(pool.take_known(numbers(0, 1)) == std::vector{pages[0]});
+}
+
+TEST_CASE("a page that is computed again while its like is idle has that given out first") {
+    PagePool pool(3, 1);
+    const std::vector<int> pages = take(pool, 3);
+    publish(pool, {pages[0]}, numbers(5, 1));
+    publish(pool, {pages[1]}, numbers(0, 1));
+    pool.release({{pages[0]}});
+    pool.release({{pages[1]}});
+    publish(pool, {pages[2]}, numbers(0, 1));
+    CHECK(pool.take_known(numbers(0, 1)) == std::vector{pages[2]});
+    CHECK(pool.take() == pages[1]);
+    CHECK(pool.take_known(numbers(5, 1)) == std::vector{pages[0]});
+}
+
+namespace {
+
+using Text = std::vector<int>;
+
+/// Texts of two letters that come, are computed page by page, and go, on a pool, with what has to hold of it
+/// worked out the slow way: by what each page holds.
+class Traffic {
+  public:
+    Traffic(int pages, int page_size)
+        : pool_(pages, page_size), held_(static_cast<std::size_t>(pages)), page_size_(page_size) {}
+
+    void come(const Text& tokens) {
+        const std::size_t known = std::ranges::count_if(
+            beginnings_of(tokens), [&](const Text& text) { return !holders(text).empty(); });
+        std::vector<std::pair<Text, bool>> wanted;  // whether a page in use holds it
+        for (const Text& text : beginnings_of(tokens)) wanted.emplace_back(text, is_used(text));
+        const std::vector<int> users = users_now();
+        Live live{.tokens = tokens, .pages = pool_.take_known(tokens), .so_far = {}};
+        RC_ASSERT(live.pages.size() == known);
+        for (std::size_t i = 0; i < live.pages.size(); ++i) {
+            const auto page = static_cast<std::size_t>(live.pages[i]);
+            RC_ASSERT(held_[page] == wanted[i].first);
+            RC_ASSERT((users[page] > 0) == wanted[i].second);
+        }
+        live.so_far = pool_.published(live.pages);
+        live_.push_back(std::move(live));
+    }
+
+    /// Takes its next page, where there is one.
+    void grow(std::size_t text) {
+        Live& live = live_[text % live_.size()];
+        if (live.pages.size() == beginnings_of(live.tokens).size()) return;
+        const std::vector<int> first = given_out_next();
+        const std::optional<int> page = pool_.take();
+        RC_ASSERT(page.has_value() == !first.empty());
+        if (!page) return;
+        RC_ASSERT(std::ranges::count(first, *page) == 1);
+        held_[static_cast<std::size_t>(*page)].clear();
+        live.pages.push_back(*page);
+    }
+
+    void compute(std::size_t text) {
+        Live& live = live_[text % live_.size()];
+        const std::vector<Text> beginnings = beginnings_of(live.tokens);
+        const std::size_t before = live.so_far.pages;
+        pool_.publish(live.pages, live.tokens, live.so_far);
+        for (std::size_t i = before; i < live.pages.size(); ++i)
+            held_[static_cast<std::size_t>(live.pages[i])] = beginnings[i];
+    }
+
+    void go(std::size_t text) {
+        const auto one = live_.begin() + static_cast<std::ptrdiff_t>(text % live_.size());
+        pool_.release(one->pages);
+        std::vector<int> pages = std::exchange(one->pages, {});
+        live_.erase(one);
+        for (auto page = pages.rbegin(); page != pages.rend(); ++page) {
+            const Text& held = held_[static_cast<std::size_t>(*page)];
+            if (!held.empty() && !is_used(held)) unused_since_[held] = ++now_;
+        }
+    }
+
+    [[nodiscard]] bool empty() const { return live_.empty(); }
+
+    void check() const {
+        int idle = 0;
+        for (int page = 0; page < pool_.size(); ++page) {
+            idle += pool_.users(page) == 0 ? 1 : 0;
+            const Text& held = held_[static_cast<std::size_t>(page)];
+            if (held.empty()) RC_ASSERT(!pool_.is_known(page));
+        }
+        RC_ASSERT(idle == pool_.available());
+        for (const Text& held : held_) {
+            if (held.empty()) continue;
+            const std::vector<int> all = holders(held);
+            RC_ASSERT(std::ranges::count_if(all, [&](int page) { return pool_.is_known(page); }) == 1);
+            // What stands behind a page that is gone could not be found any more.
+            for (const Text& beginning : beginnings_of(held)) RC_ASSERT(!holders(beginning).empty());
+        }
+    }
+
+  private:
+    struct Live {
+        Text tokens;
+        std::vector<int> pages;
+        PagePool::Published so_far;
+    };
+
+    [[nodiscard]] std::vector<Text> beginnings_of(const Text& tokens) const {
+        std::vector<Text> all;
+        for (auto size = page_size_; size <= std::ssize(tokens); size += page_size_)
+            all.emplace_back(tokens.begin(), tokens.begin() + size);
+        return all;
+    }
+    [[nodiscard]] std::vector<int> holders(const Text& text) const {
+        std::vector<int> pages;
+        for (int page = 0; page < pool_.size(); ++page)
+            if (held_[static_cast<std::size_t>(page)] == text) pages.push_back(page);
+        return pages;
+    }
+    [[nodiscard]] bool is_used(const Text& text) const {
+        return std::ranges::any_of(holders(text), [&](int page) { return pool_.users(page) > 0; });
+    }
+    [[nodiscard]] std::vector<int> users_now() const {
+        std::vector<int> users;
+        for (int page = 0; page < pool_.size(); ++page) users.push_back(pool_.users(page));
+        return users;
+    }
+    /// Those of which one has to be given out: that hold nothing, or what another page holds, too; else what
+    /// has been unused the longest.
+    [[nodiscard]] std::vector<int> given_out_next() const {
+        std::vector<int> free;
+        std::map<std::uint64_t, int> by_age;
+        for (int page = 0; page < pool_.size(); ++page) {
+            if (pool_.users(page) > 0) continue;
+            const Text& held = held_[static_cast<std::size_t>(page)];
+            if (held.empty() || !pool_.is_known(page)) {
+                free.push_back(page);
+            } else {
+                by_age[unused_since_.at(held)] = page;
+            }
+        }
+        if (free.empty() && !by_age.empty()) free.push_back(by_age.begin()->second);
+        return free;
+    }
+
+    PagePool pool_;
+    std::vector<Text> held_;  ///< of each page all tokens up to its last; empty: it holds nothing that counts
+    std::map<Text, std::uint64_t> unused_since_;
+    std::vector<Live> live_;
+    std::uint64_t now_ = 0;
+    std::ptrdiff_t page_size_;
+};
+
+}  // namespace
+
+TEST_CASE("whatever texts come and go, what is known is lost last, and of that what was unused the longest") {
+    CHECK(rc::check([] {
+        const int page_size = *rc::gen::inRange(1, 3);
+        Traffic traffic(*rc::gen::inRange(1, 9), page_size);
+        const auto steps = *rc::gen::container<std::vector<std::pair<int, std::size_t>>>(
+            rc::gen::pair(rc::gen::inRange(0, 8), rc::gen::inRange<std::size_t>(0, 64)));
+        for (const auto& [what, which] : steps) {
+            if (what == 0 || traffic.empty()) {
+                Text tokens(static_cast<std::size_t>(page_size) * (1 + which % 4));
+                for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = (which >> (i % 6)) & 1;
+                traffic.come(tokens);
+            } else if (what < 4) {
+                traffic.grow(which);
+            } else if (what < 6) {
+                traffic.compute(which);
+            } else {
+                traffic.go(which);
+            }
+            traffic.check();
+        }
+    }));
 }
 
 TEST_CASE("a text goes on behind the pages that it has found") {

@@ -1,0 +1,161 @@
+#include "decoder/forward/step_inputs.h"
+
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <deque>
+#include <numeric>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "tests/decoder/small_model.h"
+#include "tests/support/fake_machine.h"
+
+using namespace hone;
+using namespace hone::decoder;
+
+namespace {
+
+constexpr int page_size = 16;
+
+/// Parts of a step, one for each number of tokens, with what stands in front of them; pages are their own.
+class Parts {
+  public:
+    void add(int tokens, int begin, bool samples) {
+        std::vector<int>& ids = numbers_.emplace_back(static_cast<std::size_t>(tokens));
+        std::iota(ids.begin(), ids.end(), next_id_);
+        next_id_ += tokens;
+        std::vector<int>& pages =
+            numbers_.emplace_back(static_cast<std::size_t>((begin + tokens + page_size - 1) / page_size));
+        std::iota(pages.begin(), pages.end(), next_page_);
+        next_page_ += static_cast<int>(pages.size());
+        parts.push_back({.begin = begin, .tokens = ids, .pages = pages, .samples = samples});
+    }
+
+    std::vector<StepPart> parts;
+
+  private:
+    std::deque<std::vector<int>> numbers_;
+    int next_id_ = 1;
+    int next_page_ = 0;
+};
+
+/// Only prompts, only single tokens, or both in any order.
+Parts some_parts() {
+    const auto kinds = *rc::gen::inRange(1, 4);
+    Parts parts;
+    const auto count = *rc::gen::inRange(1, 9);
+    for (int i = 0; i < count; ++i) {
+        const bool is_prompt = kinds == 1 || (kinds == 3 && *rc::gen::arbitrary<bool>());
+        parts.add(is_prompt ? *rc::gen::inRange(2, 40) : 1, *rc::gen::inRange(0, 80),
+                  *rc::gen::arbitrary<bool>());
+    }
+    return parts;
+}
+
+}  // namespace
+
+TEST_CASE("what operators are told of a step's prompts is what its inputs hold") {
+    const test::FakeMachine fakes;
+    const Gpu gpu(0);
+    const StepInputs inputs(gpu, 9 * 40, 9, 8);
+    const StepInputs::Arrays& in = inputs.host();
+    CHECK(rc::check([&] {
+        const Parts some = some_parts();
+        const auto sequences = std::ssize(some.parts);
+        const PackedStep step = inputs.fill(some.parts, page_size);
+        // As Attention's `prompts` wants it: so many have more than one query, and stand behind all others.
+        RC_ASSERT(in.q_starts[0] == 0);
+        RC_ASSERT(in.q_starts[sequences] == step.tokens);
+        for (std::int64_t i = 0; i < sequences; ++i) {
+            const int queries = in.q_starts[i + 1] - in.q_starts[i];
+            RC_ASSERT(i < sequences - step.prompts ? queries == 1 : queries > 1);
+            RC_ASSERT(queries <= step.longest);
+        }
+        RC_ASSERT(*std::max_element(in.kv_lengths, in.kv_lengths + sequences) == step.kv_len);
+        std::size_t draw = 0;
+        for (const StepPart& part : some.parts) {
+            const int* const first = std::find(in.ids, in.ids + step.tokens, part.tokens.front());
+            const auto row = first - in.ids;
+            RC_ASSERT(row + std::ssize(part.tokens) <= step.tokens);
+            for (std::size_t i = 0; i < part.tokens.size(); ++i) {
+                const auto at = row + static_cast<std::ptrdiff_t>(i);
+                const int position = part.begin + static_cast<int>(i);
+                RC_ASSERT(in.ids[at] == part.tokens[i]);
+                RC_ASSERT(in.positions[at] == position);
+                RC_ASSERT(in.slots[at] ==
+                          part.pages[static_cast<std::size_t>(position / page_size)] * page_size +
+                              position % page_size);
+            }
+            const auto sequence =
+                std::upper_bound(in.q_starts, in.q_starts + sequences, row) - in.q_starts - 1;
+            RC_ASSERT(in.kv_lengths[sequence] == part.begin + static_cast<int>(part.tokens.size()));
+            RC_ASSERT(std::ranges::equal(
+                part.pages, std::span(in.pages + sequence * inputs.pages_a_sequence(), part.pages.size())));
+            if (part.samples) RC_ASSERT(in.last_rows[draw++] == row + std::ssize(part.tokens) - 1);
+        }
+    }));
+}
+
+TEST_CASE("rows that fill a step up to its graph's size are those of nobody") {
+    const test::FakeMachine fakes;
+    const Gpu gpu(0);
+    const StepInputs inputs(gpu, 8, 8, 8);
+    const StepInputs::Arrays& in = inputs.host();
+    std::fill(in.kv_lengths, in.kv_lengths + 8, 77);
+    std::fill(in.temperature, in.temperature + 8, 1.0F);
+    Parts some;
+    for (const int begin : {0, 20, 7}) some.add(1, begin, true);
+    inputs.fill_one_each(some.parts, 4);
+    CHECK(std::vector(in.kv_lengths, in.kv_lengths + 5) == std::vector{1, 21, 8, 0, 77});
+    CHECK(std::vector(in.positions, in.positions + 4) == std::vector{0, 20, 7, 0});
+    CHECK(in.temperature[3] == 0);  // draws no number of its own
+}
+
+namespace {
+
+int launches_of(const test::FakeMachine& fakes, int from, std::string_view kernel) {
+    int count = 0;
+    for (int i = from; i < fakes.launch_count(); ++i)
+        count += std::string_view(fakes.launch(i)->kernel).starts_with(kernel) ? 1 : 0;
+    return count;
+}
+
+}  // namespace
+
+TEST_CASE("attention of a step has a launch for single tokens where it has such, and one for prompts") {
+    const test::FakeMachine fakes;
+    ModelOptions options = test::small_options();
+    options.runtime.check_indices = true;  // refuses calls whose starts are not as they are told
+    RunningModel model(options);
+    const auto layers = static_cast<int>(model.description().model.num_hidden_layers);
+    struct Case {
+        std::vector<std::pair<int, int>> parts;  // tokens, and what stands in front
+        bool singles;
+        bool prompts;
+    };
+    const Case cases[] = {
+        {{{7, 0}, {20, 16}}, false, true},         // as many tokens as two of the longest have not
+        {{{20, 0}, {20, 3}}, false, true},         // as many as they have
+        {{{33, 0}}, false, true},                  // alone
+        {{{1, 5}, {1, 60}, {1, 0}}, true, false},  // of which one is left over of a prompt
+        {{{9, 0}, {1, 60}, {12, 40}, {1, 3}}, true, true},
+        {{{1, 60}, {12, 40}}, true, true},
+    };
+    for (const Case& one : cases) {
+        CAPTURE(one.parts.size());
+        CAPTURE(one.parts.front().first);
+        Parts some;
+        for (const auto& [tokens, begin] : one.parts) some.add(tokens, begin, some.parts.size() != 1);
+        std::vector<Draw> draws(
+            static_cast<std::size_t>(std::ranges::count_if(some.parts, &StepPart::samples)));
+        const int before = fakes.launch_count();
+        model.forward().start(some.parts, draws);
+        CHECK(model.forward().finish().size() == draws.size());
+        CHECK(launches_of(fakes, before, "attention_decode") == (one.singles ? layers : 0));
+        CHECK(launches_of(fakes, before, "attention_prefill") == (one.prompts ? layers : 0));
+    }
+    CHECK(model.runtime().counters().failed_launches == 0);
+}
