@@ -3,129 +3,27 @@
 #include <algorithm>
 #include <iterator>
 #include <utility>
+#include <variant>
 
+#include "models/step_operators.h"
 #include "runtime/system/parallel.h"
 
 namespace hone::decoder {
 namespace {
 
-NormKernel prepared_norm(Runtime& runtime, const Description& description, std::int64_t rows, bool residual,
-                         NormOutput output = NormOutput::same) {
-    const models::Model& model = description.model;
-    if (model.norm == "rmsnorm") {
-        return runtime.prepare(RmsNorm{.hidden = model.hidden_size,
-                                       .max_rows = rows,
-                                       .dtype = model.dtype,
-                                       .output = output,
-                                       .residual = residual,
-                                       .unit_offset = model.norm_unit_offset});
-    }
-    return runtime.prepare(LayerNorm{.hidden = model.hidden_size,
-                                     .max_rows = rows,
-                                     .dtype = model.dtype,
-                                     .output = output,
-                                     .residual = residual,
-                                     .bias = model.norm_bias,
-                                     .unit_offset = model.norm_unit_offset});
+NormKernel prepared(Runtime& runtime, const std::variant<RmsNorm, LayerNorm>& norm) {
+    return std::visit([&](const auto& one) { return NormKernel(runtime.prepare(one)); }, norm);
 }
 
-/// Of the queries, or the keys, of all heads of a token.
-NormKernel prepared_norm_of_heads(Runtime& runtime, const models::Model& model, std::int64_t width,
-                                  std::int64_t rows) {
-    return runtime.prepare(RmsNorm{
-        .hidden = width, .max_rows = rows, .dtype = model.dtype, .unit_offset = model.norm_unit_offset});
-}
-
-RopeKvAppendKernel prepared_append(Runtime& runtime, const models::Model& model, const Capacity& capacity,
-                                   std::int64_t tokens, bool slots) {
-    return runtime.prepare(
-        RopeKvAppend{.heads = model.num_attention_heads,
-                     .kv_heads = model.num_key_value_heads,
-                     .head_dim = model.head_dim,
-                     .rotary_dim = model.rotary_dim,
-                     .max_tokens = tokens,
-                     .dtype = model.dtype,
-                     .kv_dtype = capacity.kv_dtype,
-                     .style = model.interleaved_rotary ? RopeStyle::interleaved : RopeStyle::half,
-                     .norm = model.qk_norm && model.head_norm == models::HeadNorm::shared,
-                     .slots = slots,
-                     .page_size = capacity.page_size});
-}
-
-Attention attention_of(const models::Model& model, const Capacity& capacity, std::int64_t window) {
-    return {.heads = model.num_attention_heads,
-            .kv_heads = model.num_key_value_heads,
-            .head_dim = model.head_dim,
-            .max_batch = capacity.sequences,
-            .max_kv_len = capacity.context,
-            .dtype = model.dtype,
-            .kv_dtype = capacity.kv_dtype,
-            .softcap = model.softcap > 0,
-            .window = window,
-            .page_size = capacity.page_size};
-}
-
-AttentionKernel prepared_one_query(Runtime& runtime, const models::Model& model, const Capacity& capacity,
-                                   std::int64_t window) {
-    Attention attention = attention_of(model, capacity, window);
-    attention.max_q_len = 1;
-    attention.causal = window > 0;  // a single query sees all keys
-    attention.lengths = true;
-    return runtime.prepare(attention);
-}
-
-/// Attention of one query a sequence that rotates and appends, too. Empty where that takes two launches: for
-/// caches of codes, norms of all heads together, and where the kernel that is faster than both does not
-/// exist.
+/// Attention of one query a sequence that rotates and appends, too. Empty where that takes two launches, also
+/// because the kernel that is faster than both does not exist.
 AttentionAppendKernel prepared_appending(Runtime& runtime, const models::Model& model,
                                          const Capacity& capacity, std::int64_t window) {
-    if (capacity.kv_dtype != KvDtype::same) return {};
-    if (model.qk_norm && model.head_norm != models::HeadNorm::shared) return {};
-    const AttentionAppend append{.heads = model.num_attention_heads,
-                                 .kv_heads = model.num_key_value_heads,
-                                 .head_dim = model.head_dim,
-                                 .rotary_dim = model.rotary_dim,
-                                 .max_batch = capacity.sequences,
-                                 .max_kv_len = capacity.context,
-                                 .dtype = model.dtype,
-                                 .style = model.interleaved_rotary ? RopeStyle::interleaved : RopeStyle::half,
-                                 .norm = model.qk_norm,
-                                 .softcap = model.softcap > 0,
-                                 .window = window,
-                                 .page_size = capacity.page_size};
+    const std::optional<AttentionAppend> append = models::appending_attention(model, capacity.room(), window);
+    if (!append) return {};
     // By the fallback, not by what is chosen: a step has the same launches before and behind its tuning.
-    const Explanation one = runtime.explain(append, {1, capacity.context});
-    return one.fallback.starts_with("plain ") ? AttentionAppendKernel() : runtime.prepare(append);
-}
-
-AttentionKernel prepared_any_queries(Runtime& runtime, const models::Model& model, const Capacity& capacity,
-                                     std::int64_t window) {
-    Attention attention = attention_of(model, capacity, window);
-    attention.max_q_len = std::min(capacity.step_tokens, capacity.context);
-    attention.packed = true;
-    return runtime.prepare(attention);
-}
-
-EmbeddingKernel prepared_embedding(Runtime& runtime, const models::Model& model, std::int64_t tokens) {
-    return runtime.prepare(Embedding{.hidden = model.hidden_size,
-                                     .max_tokens = tokens,
-                                     .dtype = model.dtype,
-                                     .scale = model.embedding_scale,
-                                     .positions = model.learned_positions});
-}
-
-/// A look-up in what has been computed.
-EmbeddingKernel prepared_rows(Runtime& runtime, const models::Model& model, std::int64_t width,
-                              std::int64_t rows) {
-    return runtime.prepare(Embedding{.hidden = width, .max_tokens = rows, .dtype = model.dtype});
-}
-
-SampleKernel prepared_sample(Runtime& runtime, const models::Model& model, std::int64_t rows, bool filters) {
-    return runtime.prepare(Sample{.vocabulary = model.vocab_size,
-                                  .max_rows = rows,
-                                  .dtype = model.dtype,
-                                  .filters = filters,
-                                  .softcap = static_cast<std::int64_t>(model.logit_cap)});
+    const Explanation one = runtime.explain(*append, {1, capacity.context});
+    return one.fallback.starts_with("plain ") ? AttentionAppendKernel() : runtime.prepare(*append);
 }
 
 /// Layers without such a weight do not count.
@@ -150,83 +48,34 @@ WeightKinds kinds_of_networks(const ModelWeights& weights, bool with_experts = f
     return kinds;
 }
 
-/// What norms in front of products write: codes with a scale a row where all of these multiply such.
+/// What norms in front of products write.
 NormOutput output_of_norms(const Description& model, const ModelWeights& weights) {
-    if (!model.has_norms_in_front()) return NormOutput::same;
-    const checkpoints::WeightFormat& format = weights.code_format;
     const auto has_codes = [](const LayerWeights& layer) {
         return layer.qkv.is_coded && layer.up.is_coded && !layer.has_experts();
     };
-    if (!format.format || format.group != 0 || !std::ranges::all_of(weights.layers, has_codes))
-        return NormOutput::same;
-    switch (*format.format) {
-        case QuantFormat::w8a8: return NormOutput::int8;
-        case QuantFormat::fp8: return NormOutput::fp8;
-        default: return NormOutput::same;
-    }
-}
-
-/// Of queries, keys and values.
-Linear projection_of(const Description& model, std::int64_t tokens) {
-    return {.in = model.model.hidden_size,
-            .out = model.qkv_width(),
-            .max_tokens = tokens,
-            .dtype = model.model.dtype,
-            .bias = model.model.qkv_bias};
+    return std::ranges::all_of(weights.layers, has_codes)
+               ? models::norm_output(model.model, weights.code_format)
+               : NormOutput::same;
 }
 
 /// Numbers of sequences whose steps have norms and sums within their products: where both products behind a
-/// norm have kernels for which that is no more than a launch less. More sequences gained nothing, nor did
-/// more than one where weights are numbers.
-std::vector<std::int64_t> find_whole_steps(Runtime& runtime, const Description& model,
+/// norm have kernels for which that is no more than a launch less.
+std::vector<std::int64_t> find_whole_steps(Runtime& runtime, const Description& description,
                                            const ModelWeights& weights, const Capacity& capacity) {
-    const models::Model& m = model.model;
-    if (m.norms != models::NormPlaces::before || m.norm != "rmsnorm" || m.norm_unit_offset ||
-        model.has_experts())
-        return {};
+    const models::Model& model = description.model;
     const WeightKinds qkv = kinds_of(weights, &LayerWeights::qkv);
     const WeightKinds network = kinds_of_networks(weights);
+    std::int64_t most = capacity.sequences;
+    if (qkv.numbers || network.numbers) most = std::min(most, models::most_whole_sequences(model, {}));
+    if (qkv.codes || network.codes)
+        most = std::min(most, models::most_whole_sequences(model, weights.code_format));
     std::vector<std::int64_t> found;
-    const std::int64_t most = qkv.numbers || network.numbers ? 1 : 2;
-    for (std::int64_t sequences = 1; sequences <= std::min(most, capacity.sequences); ++sequences) {
-        if (Product::normalizes(runtime, projection_of(model, sequences), qkv, sequences) &&
-            Network::normalizes(runtime, model, network, sequences))
+    for (std::int64_t sequences = 1; sequences <= most; ++sequences) {
+        if (Product::normalizes(runtime, models::qkv_projection(model, sequences, true), qkv) &&
+            Network::normalizes(runtime, models::feed_forward(model, sequences, true), network))
             found.push_back(sequences);
     }
     return found;
-}
-
-ExpertLinear experts_of(const Description& model, std::int64_t tokens) {
-    return {.experts = model.model.experts,
-            .top_k = model.model.experts_per_token,
-            .max_tokens = tokens,
-            .dtype = model.model.dtype};
-}
-
-ExpertLinear experts_up(const Description& model, std::int64_t tokens) {
-    ExpertLinear up = experts_of(model, tokens);
-    up.in = model.model.hidden_size;
-    up.out = model.expert_width();
-    up.activation = model.activation();
-    up.gated = true;
-    up.gather = true;
-    return up;
-}
-
-ExpertLinear experts_down(const Description& model, std::int64_t tokens) {
-    ExpertLinear down = experts_of(model, tokens);
-    down.in = model.expert_width();
-    down.out = model.model.hidden_size;
-    down.combine = true;
-    return down;
-}
-
-ExpertRoutingKernel prepared_routing(Runtime& runtime, const models::Model& model, std::int64_t tokens) {
-    return runtime.prepare(ExpertRouting{.experts = model.experts,
-                                         .top_k = model.experts_per_token,
-                                         .max_tokens = tokens,
-                                         .dtype = model.dtype,
-                                         .renormalize = model.renormalized_routing});
 }
 
 }  // namespace
@@ -242,6 +91,142 @@ std::int64_t ExpertOperators::workspace_bytes(std::int64_t tokens) const {
                      up.workspace_bytes(tokens), down.workspace_bytes(tokens)});
 }
 
+/// What there is to prepare, to be called from a thread each. Must outlive the calls.
+class Operators::Preparations {
+  public:
+    struct One {
+        std::optional<Part> part;  ///< of steps of one token a sequence; nothing: of other steps
+        std::function<void()> prepare;
+    };
+
+    Preparations(Operators& to, Runtime& runtime, const Description& description, const ModelWeights& weights,
+                 const Capacity& capacity)
+        : to_(to),
+          runtime_(runtime),
+          model_(description.model),
+          weights_(weights),
+          capacity_(capacity),
+          tokens_(capacity.step_tokens),
+          norm_output_(output_of_norms(description, weights)) {
+        add_attention();
+        add_products();
+        if (!to.whole_steps.empty()) add_whole_products(to.whole_steps.back());
+        if (description.has_experts()) add_experts();
+        add_norms();
+        add_ends();
+    }
+
+    [[nodiscard]] const std::vector<One>& all() const { return all_; }
+
+  private:
+    template <class Kernel, class Prepare>
+    void add(std::optional<Part> part, Kernel& kernel, Prepare prepare) {
+        all_.push_back({part, [&kernel, prepare] { kernel = prepare(); }});
+    }
+    template <class Kernel, class Operator>
+    void add_operator(std::optional<Part> part, Kernel& kernel, const Operator& description) {
+        add(part, kernel, [this, description] { return runtime_.prepare(description); });
+    }
+    template <class Kernel, class Operator>
+    void add_product(Part part, Kernel& kernel, const Operator& description, const WeightKinds& weights,
+                     bool takes_codes = false) {
+        add(part, kernel, [this, description, weights, takes_codes] {
+            return Kernel(runtime_, description, weights, takes_codes);
+        });
+    }
+
+    void add_ends() {
+        const std::int64_t rows = capacity_.sequences;
+        add_operator({}, to_.embedding, models::token_look_up(model_, tokens_));
+        add_operator({}, to_.rows, models::row_look_up(model_, model_.hidden_size, rows));
+        add_operator({}, to_.attended_rows, models::row_look_up(model_, models::q_width(model_), rows));
+        add_product(Part::head, to_.head, models::language_head(model_, rows),
+                    {.numbers = !weights_.head.is_coded,
+                     .codes = weights_.head.is_coded,
+                     .format = weights_.code_format});
+        add_operator({}, to_.sample, models::drawing(model_, rows, false));
+        add_operator({}, to_.filtered_sample, models::drawing(model_, rows, true));
+    }
+
+    // A norm of a sum is the network's and the next layer's: one kernel, called by the name of the first.
+    void add_norms() {
+        add_norm({}, to_.first_norm, false, NormOutput::same);
+        add_norm(to_.norms_write_codes ? std::nullopt : std::optional(Part::network_norm), to_.norm, true,
+                 NormOutput::same);
+        if (to_.norms_write_codes) {
+            add_norm({}, to_.first_coded_norm, false, norm_output_);
+            add_norm(Part::network_norm, to_.coded_norm, true, norm_output_);
+        }
+        if (!models::has_wide_head_norms(model_)) return;
+        add_operator({}, to_.query_norm, models::wide_head_norm(model_, models::q_width(model_), tokens_));
+        add_operator({}, to_.key_norm, models::wide_head_norm(model_, models::kv_width(model_), tokens_));
+    }
+
+    void add_norm(std::optional<Part> part, NormKernel& kernel, bool residual, NormOutput output) {
+        add(part, kernel, [this, residual, output] {
+            return prepared(runtime_, models::stream_norm(model_, tokens_, residual, output));
+        });
+    }
+
+    void add_attention() {
+        const models::StepRoom room = capacity_.room();
+        const std::vector<std::int64_t> windows = models::windows_of(model_);
+        for (std::size_t i = 0; i < windows.size(); ++i) {
+            const std::int64_t window = windows[i];
+            add(Part::attention, to_.appending[i],
+                [this, window] { return prepared_appending(runtime_, model_, capacity_, window); });
+            add_operator({}, to_.any_queries[i], models::packed_attention(model_, room, window));
+            add_operator(Part::attention, to_.one_query[i], models::single_attention(model_, room, window));
+        }
+        add_operator(Part::append, to_.append,
+                     models::cache_append(model_, room, capacity_.sequences, false));
+        add_operator({}, to_.append_anyhow, models::cache_append(model_, room, tokens_, true));
+    }
+
+    void add_products() {
+        const bool takes_codes = to_.norms_write_codes;
+        add_product(Part::qkv, to_.plain.qkv, models::qkv_projection(model_, tokens_),
+                    kinds_of(weights_, &LayerWeights::qkv), takes_codes);
+        add_product(Part::output, to_.plain.output, models::attention_output(model_, tokens_),
+                    kinds_of(weights_, &LayerWeights::output));
+        add_product(Part::network, to_.plain.network, models::feed_forward(model_, tokens_),
+                    kinds_of_networks(weights_), takes_codes);
+    }
+
+    void add_whole_products(std::int64_t few) {
+        add_product(Part::qkv, to_.whole.qkv, models::qkv_projection(model_, few, true),
+                    kinds_of(weights_, &LayerWeights::qkv));
+        add_product(Part::output, to_.whole.output, models::attention_output(model_, few, true),
+                    kinds_of(weights_, &LayerWeights::output));
+        add_product(Part::network, to_.whole.network, models::feed_forward(model_, few, true),
+                    kinds_of_networks(weights_));
+    }
+
+    void add_experts() {
+        add(std::nullopt, to_.experts.router, [this] {
+            return Product(runtime_, models::router(model_, tokens_),
+                           kinds_of(weights_, &LayerWeights::router));
+        });
+        add_operator({}, to_.experts.routing, models::expert_routing(model_, tokens_));
+        const WeightKinds weights = kinds_of_networks(weights_, true);
+        add(Part::network, to_.experts.up, [this, weights] {
+            return ExpertProduct(runtime_, models::experts_up(model_, tokens_), weights);
+        });
+        add(Part::network, to_.experts.down, [this, weights] {
+            return ExpertProduct(runtime_, models::experts_down(model_, tokens_), weights);
+        });
+    }
+
+    Operators& to_;
+    Runtime& runtime_;
+    const models::Model& model_;
+    const ModelWeights& weights_;
+    const Capacity& capacity_;
+    std::int64_t tokens_;
+    NormOutput norm_output_;
+    std::vector<One> all_;
+};
+
 Operators::Operators(Runtime& runtime, const Description& model, const ModelWeights& weights,
                      const Capacity& capacity) {
     norms_write_codes = output_of_norms(model, weights) != NormOutput::same;
@@ -250,18 +235,20 @@ Operators::Operators(Runtime& runtime, const Description& model, const ModelWeig
     one_query.resize(windows);
     any_queries.resize(windows);
     appending.resize(windows);
-    const std::vector<Preparation> all = preparations(runtime, model, weights, capacity);
+    const Preparations preparations(*this, runtime, model, weights, capacity);
     // Each on a thread of its own, most of which wait for compilers: so the images of all are compiled at
     // once.
-    const auto count = static_cast<std::int64_t>(all.size());
-    runtime::for_each_piece(count, static_cast<int>(count),
-                            [&](std::int64_t piece) { all[static_cast<std::size_t>(piece)].prepare(); });
+    const std::int64_t count = std::ssize(preparations.all());
+    runtime::for_each_piece(count, static_cast<int>(count), [&](std::int64_t piece) {
+        preparations.all()[static_cast<std::size_t>(piece)].prepare();
+    });
 }
 
 void Operators::prepare_again(Part part, Runtime& runtime, const Description& model,
                               const ModelWeights& weights, const Capacity& capacity) {
-    for (const Preparation& preparation : preparations(runtime, model, weights, capacity)) {
-        if (preparation.part == part) preparation.prepare();
+    const Preparations preparations(*this, runtime, model, weights, capacity);
+    for (const Preparations::One& one : preparations.all()) {
+        if (one.part == part) one.prepare();
     }
 }
 
@@ -294,106 +281,6 @@ std::vector<PrepareReport> Operators::reports(Part part, std::int64_t tokens) co
         default: break;
     }
     return reports;
-}
-
-// A norm of a sum is the network's and the next layer's: one kernel, called by the name of the first.
-std::vector<Operators::Preparation> Operators::preparations(Runtime& runtime, const Description& model,
-                                                            const ModelWeights& weights,
-                                                            const Capacity& capacity) {
-    const models::Model& m = model.model;
-    const std::int64_t tokens = capacity.step_tokens;
-    const NormOutput norms = output_of_norms(model, weights);
-    std::vector<Preparation> all;
-    const auto add = [&all](std::optional<Part> part, auto& kernel, auto prepare) {
-        all.push_back({part, [&kernel, prepare] { kernel = prepare(); }});
-    };
-    const std::vector<std::int64_t> windows = model.windows();
-    for (std::size_t i = 0; i < windows.size(); ++i) {
-        const std::int64_t window = windows[i];
-        add(Part::attention, appending[i],
-            [&, window] { return prepared_appending(runtime, m, capacity, window); });
-        add({}, any_queries[i], [&, window] { return prepared_any_queries(runtime, m, capacity, window); });
-        add(Part::attention, one_query[i],
-            [&, window] { return prepared_one_query(runtime, m, capacity, window); });
-    }
-    const bool codes = norms_write_codes;
-    add(Part::qkv, plain.qkv, [&, tokens, codes] {
-        return Product(runtime, projection_of(model, tokens), kinds_of(weights, &LayerWeights::qkv), codes);
-    });
-    if (model.has_wide_head_norms()) {
-        add({}, query_norm,
-            [&, tokens] { return prepared_norm_of_heads(runtime, m, model.q_width(), tokens); });
-        add({}, key_norm,
-            [&, tokens] { return prepared_norm_of_heads(runtime, m, model.kv_width(), tokens); });
-    }
-    const Linear back{.in = model.q_width(),
-                      .out = m.hidden_size,
-                      .max_tokens = tokens,
-                      .dtype = m.dtype,
-                      .bias = m.output_bias};
-    add(Part::output, plain.output,
-        [&, back] { return Product(runtime, back, kinds_of(weights, &LayerWeights::output)); });
-    add(Part::network, plain.network,
-        [&, tokens, codes] { return Network(runtime, model, tokens, kinds_of_networks(weights), codes); });
-    if (!whole_steps.empty()) {
-        const std::int64_t few = whole_steps.back();
-        add(Part::qkv, whole.qkv, [&, few] {
-            Linear normed = projection_of(model, few);
-            normed.norm = true;
-            return Product(runtime, normed, kinds_of(weights, &LayerWeights::qkv));
-        });
-        add(Part::output, whole.output, [&, back, few] {
-            Linear added = back;
-            added.max_tokens = few;
-            added.residual = true;
-            return Product(runtime, added, kinds_of(weights, &LayerWeights::output));
-        });
-        add(Part::network, whole.network,
-            [&, few] { return Network(runtime, model, few, kinds_of_networks(weights), false, true); });
-    }
-    if (model.has_experts()) {
-        add({}, experts.router, [&, tokens] {
-            return Product(runtime,
-                           {.in = m.hidden_size, .out = m.experts, .max_tokens = tokens, .dtype = m.dtype},
-                           kinds_of(weights, &LayerWeights::router));
-        });
-        add({}, experts.routing, [&, tokens] { return prepared_routing(runtime, m, tokens); });
-        add(Part::network, experts.up, [&, tokens] {
-            return ExpertProduct(runtime, experts_up(model, tokens), kinds_of_networks(weights, true));
-        });
-        add(Part::network, experts.down, [&, tokens] {
-            return ExpertProduct(runtime, experts_down(model, tokens), kinds_of_networks(weights, true));
-        });
-    }
-    add(Part::head, head, [&] {
-        return Product(runtime,
-                       {.in = m.hidden_size,
-                        .out = m.vocab_size,
-                        .max_tokens = capacity.sequences,
-                        .dtype = m.dtype,
-                        .bias = m.head_bias},
-                       {.numbers = !weights.head.is_coded,
-                        .codes = weights.head.is_coded,
-                        .format = weights.code_format});
-    });
-    add({}, embedding, [&, tokens] { return prepared_embedding(runtime, m, tokens); });
-    add({}, rows, [&] { return prepared_rows(runtime, m, m.hidden_size, capacity.sequences); });
-    add({}, attended_rows, [&] { return prepared_rows(runtime, m, model.q_width(), capacity.sequences); });
-    add({}, first_norm, [&, tokens] { return prepared_norm(runtime, model, tokens, false); });
-    add(codes ? std::nullopt : std::optional(Part::network_norm), norm,
-        [&, tokens] { return prepared_norm(runtime, model, tokens, true); });
-    if (codes) {
-        add({}, first_coded_norm,
-            [&, tokens, norms] { return prepared_norm(runtime, model, tokens, false, norms); });
-        add(Part::network_norm, coded_norm,
-            [&, tokens, norms] { return prepared_norm(runtime, model, tokens, true, norms); });
-    }
-    add(Part::append, append,
-        [&] { return prepared_append(runtime, m, capacity, capacity.sequences, false); });
-    add({}, append_anyhow, [&, tokens] { return prepared_append(runtime, m, capacity, tokens, true); });
-    add({}, sample, [&] { return prepared_sample(runtime, m, capacity.sequences, false); });
-    add({}, filtered_sample, [&] { return prepared_sample(runtime, m, capacity.sequences, true); });
-    return all;
 }
 
 }  // namespace hone::decoder

@@ -31,6 +31,13 @@ struct Capacity {
     KvDtype kv_dtype = KvDtype::same;  ///< of keys and values
 
     [[nodiscard]] std::int64_t pages_a_sequence() const { return (context + page_size - 1) / page_size; }
+    [[nodiscard]] models::StepRoom room() const {
+        return {.tokens = step_tokens,
+                .sequences = sequences,
+                .context = context,
+                .page_size = page_size,
+                .kv_dtype = kv_dtype};
+    }
 };
 
 /// Layers of experts: which a token goes to, and both halves of their networks.
@@ -102,13 +109,7 @@ struct Operators {
     SampleKernel filtered_sample;
 
   private:
-    struct Preparation {
-        std::optional<Part> part;  ///< of steps of one token a sequence; nothing: of other steps
-        std::function<void()> prepare;
-    };
-    [[nodiscard]] std::vector<Preparation> preparations(Runtime& runtime, const Description& model,
-                                                        const ModelWeights& weights,
-                                                        const Capacity& capacity);
+    class Preparations;
 };
 
 }  // namespace hone::decoder

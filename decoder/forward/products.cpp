@@ -4,59 +4,11 @@
 #include <string_view>
 
 #include "kernel_templates/catalog.h"
+#include "models/step_operators.h"
 #include "runtime/operators/runtime_state.h"
 
 namespace hone::decoder {
 namespace {
-
-QuantizedLinear coded_linear(const Linear& linear, const checkpoints::WeightFormat& format,
-                             bool takes_codes) {
-    return {.in = linear.in,
-            .out = linear.out,
-            .max_tokens = linear.max_tokens,
-            .dtype = linear.dtype,
-            .format = *format.format,
-            .group = format.group,
-            .zeros = format.zeros,
-            .quantized_x = takes_codes,
-            .bias = linear.bias,
-            .residual = linear.residual,
-            .norm = linear.norm};
-}
-
-/// `whole`: with the norm in front and the sum behind.
-FusedFfn dense_network(const models::Model& m, Activation activation, std::int64_t max_tokens, bool whole) {
-    return {.hidden = m.hidden_size,
-            .intermediate = m.intermediate_size,
-            .max_tokens = max_tokens,
-            .dtype = m.dtype,
-            .activation = activation,
-            .gated = m.gated_ffn,
-            .bias = m.ffn_bias,
-            .residual = whole,
-            .norm = whole};
-}
-
-QuantizedFfn coded_network(const models::Model& m, Activation activation, std::int64_t max_tokens, bool whole,
-                           const checkpoints::WeightFormat& format, bool takes_codes) {
-    return {.hidden = m.hidden_size,
-            .intermediate = m.intermediate_size,
-            .max_tokens = max_tokens,
-            .dtype = m.dtype,
-            .format = *format.format,
-            .group = format.group,
-            .zeros = format.zeros,
-            .quantized_x = takes_codes,
-            .activation = activation,
-            .gated = m.gated_ffn,
-            .bias = m.ffn_bias,
-            .residual = whole,
-            .norm = whole};
-}
-
-bool is_packed(const checkpoints::WeightFormat& format) {
-    return format.format == QuantFormat::w4a16 || format.format == QuantFormat::w8a16;
-}
 
 /// Of the kernel that is chosen.
 bool normalizes_on_the_way(Runtime& runtime, const Explanation& explanation) {
@@ -75,20 +27,16 @@ bool normalizes_on_the_way(Runtime& runtime, const Problem& problem, const Candi
            kernel.variant->plan(problem, kernel.config, traits).launch_count == 1;
 }
 
-Product::Product(Runtime& runtime, const Linear& linear, const WeightKinds& weights, bool takes_codes) {
-    if (weights.numbers) dense_ = runtime.prepare(linear);
-    if (weights.codes) coded_ = runtime.prepare(coded_linear(linear, weights.format, takes_codes));
-}
+Product::Product(Runtime& runtime, const Linear& linear, const WeightKinds& weights, bool takes_codes)
+    : ForEitherWeight(runtime, weights, linear,
+                      [&] { return models::with_codes(linear, weights.format, takes_codes); }) {}
 
-bool Product::normalizes(Runtime& runtime, const Linear& linear, const WeightKinds& weights,
-                         std::int64_t tokens) {
-    Linear normed = linear;
-    normed.norm = true;
-    if (weights.numbers && !normalizes_on_the_way(runtime, runtime.explain(normed, tokens))) return false;
-    if (!weights.codes) return true;
-    return is_packed(weights.format) &&
-           normalizes_on_the_way(runtime,
-                                 runtime.explain(coded_linear(normed, weights.format, false), tokens));
+bool Product::normalizes(Runtime& runtime, const Linear& linear, const WeightKinds& weights) {
+    const auto does = [&](const auto& product) {
+        return normalizes_on_the_way(runtime, runtime.explain(product, product.max_tokens));
+    };
+    return (!weights.numbers || does(linear)) &&
+           (!weights.codes || does(models::with_codes(linear, weights.format)));
 }
 
 Status Product::run(CUstream_st* stream, const MatrixWeight& weight, LinearArgs args, std::int64_t tokens,
@@ -111,25 +59,16 @@ Status Product::run(CUstream_st* stream, const MatrixWeight& weight, LinearArgs 
     return coded_.run(stream, coded, tokens);
 }
 
-Network::Network(Runtime& runtime, const Description& model, std::int64_t max_tokens,
-                 const WeightKinds& weights, bool takes_codes, bool whole) {
-    const models::Model& m = model.model;
-    if (weights.numbers) dense_ = runtime.prepare(dense_network(m, model.activation(), max_tokens, whole));
-    if (weights.codes)
-        coded_ = runtime.prepare(
-            coded_network(m, model.activation(), max_tokens, whole, weights.format, takes_codes));
-}
+Network::Network(Runtime& runtime, const FusedFfn& network, const WeightKinds& weights, bool takes_codes)
+    : ForEitherWeight(runtime, weights, network,
+                      [&] { return models::with_codes(network, weights.format, takes_codes); }) {}
 
-bool Network::normalizes(Runtime& runtime, const Description& model, const WeightKinds& weights,
-                         std::int64_t tokens) {
-    const auto first_half = [&](const auto& network) {
-        return normalizes_on_the_way(runtime, runtime.explain(network, tokens)[0]);
+bool Network::normalizes(Runtime& runtime, const FusedFfn& network, const WeightKinds& weights) {
+    const auto first_half_does = [&](const auto& ffn) {
+        return normalizes_on_the_way(runtime, runtime.explain(ffn, ffn.max_tokens)[0]);
     };
-    const models::Model& m = model.model;
-    if (weights.numbers && !first_half(dense_network(m, model.activation(), tokens, true))) return false;
-    if (!weights.codes) return true;
-    return is_packed(weights.format) &&
-           first_half(coded_network(m, model.activation(), tokens, true, weights.format, false));
+    return (!weights.numbers || first_half_does(network)) &&
+           (!weights.codes || first_half_does(models::with_codes(network, weights.format)));
 }
 
 Status Network::run(CUstream_st* stream, const LayerWeights& layer, FusedFfnArgs args, std::int64_t tokens,
@@ -159,27 +98,8 @@ Status Network::run(CUstream_st* stream, const LayerWeights& layer, FusedFfnArgs
     return coded_.run(stream, coded, tokens);
 }
 
-ExpertProduct::ExpertProduct(Runtime& runtime, const ExpertLinear& linear, const WeightKinds& weights) {
-    if (!weights.codes) {
-        dense_ = runtime.prepare(linear);
-        return;
-    }
-    coded_ = runtime.prepare(QuantizedExpertLinear{
-        .in = linear.in,
-        .out = linear.out,
-        .experts = linear.experts,
-        .top_k = linear.top_k,
-        .max_tokens = linear.max_tokens,
-        .dtype = linear.dtype,
-        .format = *weights.format.format,
-        .group = weights.format.group,
-        .zeros = weights.format.zeros,
-        .activation = linear.activation,
-        .gated = linear.gated,
-        .gather = linear.gather,
-        .combine = linear.combine,
-    });
-}
+ExpertProduct::ExpertProduct(Runtime& runtime, const ExpertLinear& linear, const WeightKinds& weights)
+    : ForEitherWeight(runtime, weights, linear, [&] { return models::with_codes(linear, weights.format); }) {}
 
 Status ExpertProduct::run(CUstream_st* stream, const MatrixWeight& weight, const MatrixWeight& up,
                           ExpertLinearArgs args, std::int64_t tokens) const {

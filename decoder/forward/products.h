@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "checkpoints/pack/weight_format.h"
-#include "decoder/model/description.h"
 #include "decoder/weights/model_weights.h"
 #include "hone/hone.h"
 #include "kernel_templates/family.h"
@@ -32,6 +31,7 @@ inline void add_reports_of(const PreparedKernel& kernel, std::vector<PrepareRepo
 template <class Dense, class Coded>
 class ForEitherWeight {
   public:
+    ForEitherWeight() = default;
     explicit operator bool() const { return dense_ || coded_; }
     [[nodiscard]] std::int64_t workspace_bytes(std::int64_t tokens) const {
         return std::max(dense_ ? dense_.workspace_bytes(tokens) : 0,
@@ -43,6 +43,13 @@ class ForEitherWeight {
     }
 
   protected:
+    /// `coded` describes what `dense` does, with codes.
+    template <class Numbers, class Codes>
+    ForEitherWeight(Runtime& runtime, const WeightKinds& weights, const Numbers& dense, Codes&& coded) {
+        if (weights.numbers) dense_ = runtime.prepare(dense);
+        if (weights.codes) coded_ = runtime.prepare(coded());
+    }
+
     Dense dense_;
     Coded coded_;
 };
@@ -59,9 +66,8 @@ class Product : public ForEitherWeight<LinearKernel, QuantizedLinearKernel> {
     /// `takes_codes`: x comes as codes with a scale each row, which weights of codes are multiplied with.
     Product(Runtime& runtime, const Linear& linear, const WeightKinds& weights, bool takes_codes = false);
 
-    /// Whether its kernels for so many tokens normalize on the way.
-    [[nodiscard]] static bool normalizes(Runtime& runtime, const Linear& linear, const WeightKinds& weights,
-                                         std::int64_t tokens);
+    /// Whether the kernels of `linear`, which has a norm, normalize on the way where it has max_tokens.
+    [[nodiscard]] static bool normalizes(Runtime& runtime, const Linear& linear, const WeightKinds& weights);
 
     /// `args` without a weight; x_scales are those of x that comes as codes.
     [[nodiscard]] Status run(CUstream_st* stream, const MatrixWeight& weight, LinearArgs args,
@@ -72,13 +78,12 @@ class Product : public ForEitherWeight<LinearKernel, QuantizedLinearKernel> {
 class Network : public ForEitherWeight<FusedFfnKernel, QuantizedFfnKernel> {
   public:
     Network() = default;
-    /// `whole`: with the norm in front and the sum behind; not with codes for x.
-    Network(Runtime& runtime, const Description& model, std::int64_t max_tokens, const WeightKinds& weights,
-            bool takes_codes, bool whole = false);
+    /// `takes_codes`: as a product's.
+    Network(Runtime& runtime, const FusedFfn& network, const WeightKinds& weights, bool takes_codes = false);
 
     /// As a product's, of its first half.
-    [[nodiscard]] static bool normalizes(Runtime& runtime, const Description& model,
-                                         const WeightKinds& weights, std::int64_t tokens);
+    [[nodiscard]] static bool normalizes(Runtime& runtime, const FusedFfn& network,
+                                         const WeightKinds& weights);
 
     /// `args` without weights and biases; x_scales as a product's.
     [[nodiscard]] Status run(CUstream_st* stream, const LayerWeights& layer, FusedFfnArgs args,

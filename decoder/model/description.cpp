@@ -15,62 +15,24 @@
 namespace hone::decoder {
 namespace {
 
-constexpr double most_cap = 65536;  ///< Sample::softcap
-
-bool differ_in_what_is_run(const models::Model& model) {
-    return std::ranges::all_of(model.layers, [&](const models::LayerGroup& group) {
-        return group.kind == models::LayerKind{.window = group.kind.window, .experts = group.kind.experts};
-    });
-}
-
-/// What of its experts, in words; nothing: the operators have it all.
-std::vector<std::string> lacking_of_experts(const models::Model& model, const TensorNames& names) {
-    if (names.router.empty()) return {"a mixture of experts"};
-    std::vector<std::string> lacks;
-    if (!model.softmax_routing || model.experts_per_token == 0)
-        lacks.emplace_back("experts that are not chosen by a softmax over all of them");
-    if (model.router_bias) lacks.emplace_back("a router with a bias");
-    if (model.shared_width > 0) lacks.emplace_back("an expert that sees all tokens");
-    if (model.expert_bias) lacks.emplace_back("experts with biases");
-    if (model.own_expert_network || !model.gated_ffn)
-        lacks.emplace_back("experts that are no gated networks");
-    return lacks;
-}
-
-/// What of a model the decoder has no operators for, in words.
+/// What of a model steps have no operators for, or its tensors no names, in words.
 std::vector<std::string> lacking(const models::Model& model, const TensorNames& names) {
-    std::vector<std::string> lacks;
+    std::vector<std::string> lacks = models::lacking_in_steps(model);
     const auto lack = [&](bool has, const char* what) {
         if (has) lacks.emplace_back(what);
     };
-    lack(model.encoder, "attention without a mask, as encoders have it");
     const bool is_behind =
         model.norms == models::NormPlaces::around || model.norms == models::NormPlaces::behind;
-    const bool knows_norms =
-        model.norms == models::NormPlaces::before || (is_behind && !names.behind_attention.empty());
-    lack(!knows_norms, "norms elsewhere than in front");
-    lack(model.parallel, "parallel blocks");
-    lack(!differ_in_what_is_run(model), "layers that differ in more than windows and experts");
-    if (model.experts > 1) std::ranges::move(lacking_of_experts(model, names), std::back_inserter(lacks));
-    lack(model.latent_attention, "latent attention");
-    lack(model.alibi, "ALiBi");
-    lack(model.sinks, "attention sinks");
-    lack(model.clipped_qkv, "clipped queries and keys");
-    lack(model.scaled_queries, "queries scaled by position");
-    lack(model.qk_norm && model.norm != "rmsnorm", "a norm of queries and keys that subtracts a mean");
-    lack(model.qk_norm && model.head_norm == models::HeadNorm::own,
-         "a norm of queries and keys with weights of its own in each head");
+    lack(is_behind && names.behind_attention.empty(), "norms elsewhere than in front");
+    const bool has_router = model.experts <= 1 || !names.router.empty();
+    lack(!has_router, "a mixture of experts");
+    if (has_router) std::ranges::move(models::lacking_of_experts(model), std::back_inserter(lacks));
     const bool knows_scale = names.root_scale || model.embedding_factor > 0;
-    lack(model.embedding_norm || model.embedding_scale != knows_scale, "a norm or scale of embeddings");
-    lack(model.logit_cap > most_cap || model.logit_cap != std::floor(model.logit_cap),
-         "a cap of logits that is no whole number up to 65536");
-    lack(model.gated_ffn && model.ffn_bias, "biases of a gated feed-forward network");
+    lack(!model.embedding_norm && model.embedding_scale != knows_scale, "a norm or scale of embeddings");
+    lack(!models::activation_of(model), "an activation that no operator knows");
     lack(model.dtype == Dtype::fp16 && model.residual_factor > 0 && model.residual_factor < 1,
          "a residual_multiplier below 1 in fp16, whose range its stream, held divided by that, may leave: "
          "bf16 and fp32 hold it");
-    lack(!model.final_norm || !model.first_norm, "a model without its first or last norm");
-    lack(!model.has_head, "a model without a language head");
-    lack(model.rotary_dim == 0 && !model.learned_positions, "attention without positions");
     return lacks;
 }
 
@@ -103,14 +65,6 @@ void check_factors(const Description& description) {
 
 }  // namespace
 
-Activation Description::activation() const {
-    if (model.activation == "silu") return Activation::silu;
-    if (model.activation == "gelu_tanh") return Activation::gelu_tanh;
-    if (model.activation == "gelu_erf") return Activation::gelu_erf;
-    if (model.activation == "relu") return Activation::relu;
-    throw DecoderError(fmt::format("activation {}: not known to the decoder", model.activation));
-}
-
 float Description::embedding_scale() const {
     if (!model.embedding_scale) return 1;
     if (model.embedding_factor > 0)
@@ -140,15 +94,6 @@ double Description::share_of_experts(std::int64_t tokens) const {
     if (!has_experts()) return 1;
     const double of_one = static_cast<double>(model.experts_per_token) / static_cast<double>(model.experts);
     return 1 - std::pow(1 - of_one, static_cast<double>(tokens));
-}
-
-std::vector<std::int64_t> Description::windows() const {
-    std::vector<std::int64_t> windows;
-    for (const models::LayerGroup& group : models::layer_groups(model)) {
-        if (std::ranges::find(windows, group.kind.window) == windows.end())
-            windows.push_back(group.kind.window);
-    }
-    return windows;
 }
 
 std::size_t Description::window_of(std::int64_t layer) const {

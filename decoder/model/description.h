@@ -11,6 +11,7 @@
 #include "hone/hone.h"
 #include "models/model.h"
 #include "models/rotation.h"
+#include "models/step_operators.h"
 
 namespace hone::decoder {
 
@@ -23,24 +24,19 @@ struct Description {
     models::RotationNumbers rotation;
     const TensorNames* names = nullptr;  ///< never nullptr
 
-    [[nodiscard]] std::int64_t q_width() const { return model.num_attention_heads * model.head_dim; }
-    [[nodiscard]] std::int64_t kv_width() const { return model.num_key_value_heads * model.head_dim; }
-    [[nodiscard]] std::int64_t qkv_width() const { return q_width() + 2 * kv_width(); }
+    [[nodiscard]] std::int64_t q_width() const { return models::q_width(model); }
+    [[nodiscard]] std::int64_t kv_width() const { return models::kv_width(model); }
+    [[nodiscard]] std::int64_t qkv_width() const { return models::qkv_width(model); }
     [[nodiscard]] std::int64_t element_bytes() const { return size_bytes(model.dtype); }
-    [[nodiscard]] Activation activation() const;
     /// In front of attention and network; else these take the residual stream as it is.
-    [[nodiscard]] bool has_norms_in_front() const { return model.norms != models::NormPlaces::behind; }
+    [[nodiscard]] bool has_norms_in_front() const { return models::has_norms_in_front(model); }
     [[nodiscard]] bool has_norms_behind() const { return model.norms != models::NormPlaces::before; }
     /// Queries, and keys, of all heads are normalized together.
-    [[nodiscard]] bool has_wide_head_norms() const {
-        return model.qk_norm && model.head_norm == models::HeadNorm::all_heads;
-    }
+    [[nodiscard]] bool has_wide_head_norms() const { return models::has_wide_head_norms(model); }
     [[nodiscard]] bool has_experts() const { return model.experts > 1; }
     [[nodiscard]] bool has_experts(std::int64_t layer) const;
     /// Elements between the halves of an expert.
-    [[nodiscard]] std::int64_t expert_width() const {
-        return model.expert_width > 0 ? model.expert_width : model.intermediate_size;
-    }
+    [[nodiscard]] std::int64_t expert_width() const { return models::expert_width(model); }
     /// Of experts' weights what a step of so many tokens reads where all experts are as likely as each other,
     /// 0 to 1: of one token its own experts.
     [[nodiscard]] double share_of_experts(std::int64_t tokens) const;
@@ -53,7 +49,7 @@ struct Description {
     /// What logits are divided by, which temperatures are multiplied by instead.
     [[nodiscard]] double logit_divisor() const { return model.logit_divisor > 0 ? model.logit_divisor : 1; }
     /// Keys that a query sees, each number once; 0: all.
-    [[nodiscard]] std::vector<std::int64_t> windows() const;
+    [[nodiscard]] std::vector<std::int64_t> windows() const { return models::windows_of(model); }
     /// Which of windows() a layer has.
     [[nodiscard]] std::size_t window_of(std::int64_t layer) const;
     /// Bytes of an element of keys and values.
