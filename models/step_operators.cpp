@@ -160,7 +160,8 @@ RmsNorm wide_head_norm(const Model& model, std::int64_t width, std::int64_t rows
 }
 
 NormOutput norm_output(const Model& model, const checkpoints::WeightFormat& format) {
-    if (!has_norms_in_front(model) || !format.format || format.group != 0) return NormOutput::same;
+    if (!has_norms_in_front(model) || model.experts > 1 || !format.format || format.group != 0)
+        return NormOutput::same;
     switch (*format.format) {
         case QuantFormat::w8a8: return NormOutput::int8;
         case QuantFormat::fp8: return NormOutput::fp8;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <new>
 #include <utility>
 
 #include "decoder/error.h"
@@ -39,12 +38,18 @@ RequestId Engine::submit(TextRequest request, Listener listener) {
         throw DecoderError(fmt::format("the prompt has the token {}; the model knows 0 to {}", id,
                                        model_.description().model.vocab_size - 1));
     }
+    Running running{request.wishes, std::make_shared<const Listener>(std::move(listener))};
     const std::lock_guard lock(mutex_);
     if (!failure_.empty()) throw EngineFailure(failure_);
     const RequestId id = scheduler_.add({.prompt = std::move(request.prompt),
                                          .max_new_tokens = request.max_new_tokens,
                                          .end_ids = std::move(request.end_ids)});
-    requests_.emplace(id, Running{request.wishes, std::make_shared<const Listener>(std::move(listener))});
+    try {
+        requests_.emplace(id, std::move(running));
+    } catch (...) {
+        scheduler_.cancel(id);  // nobody would hear of it
+        throw;
+    }
     work_.notify_all();
     return id;
 }
@@ -163,13 +168,9 @@ void Engine::hand_out(std::unique_lock<std::mutex>& lock) {
     lock.lock();
 }
 
-/// Also where memory has run out: nobody is to wait for what does not come.
+/// Nobody is to wait for what does not come.
 void Engine::fail(const char* why, std::unique_lock<std::mutex>& lock) noexcept {
-    try {
-        failure_ = why;
-    } catch (const std::bad_alloc&) {
-        failure_ = "out of memory";  // short enough to need none
-    }
+    note_failure(failure_, why);
     try {
         note_drawn();
         hand_out(lock);

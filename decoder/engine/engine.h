@@ -8,8 +8,10 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <span>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <unordered_map>
 #include <utility>
@@ -33,6 +35,15 @@ struct Listener {
     /// The GPU or the driver failed: no token follows. In words.
     std::function<void(const std::string&)> on_failure;
 };
+
+/// `failure` says why, also where memory has run out: nobody is to wait for what does not come.
+inline void note_failure(std::string& failure, std::string_view why) noexcept {
+    try {
+        failure = why;
+    } catch (const std::bad_alloc&) {
+        failure = "out of memory";  // short enough to need none
+    }
+}
 
 /// Seconds of steps, from when their inputs are written until the host has the tokens.
 struct StepTimes {

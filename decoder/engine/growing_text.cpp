@@ -1,7 +1,6 @@
 #include "decoder/engine/growing_text.h"
 
 #include <mutex>
-#include <new>
 #include <utility>
 
 #include "decoder/error.h"
@@ -18,14 +17,6 @@ struct GrowingText::Box {
     std::string failure;
     bool cancelled = false;
 
-    /// Also where memory has run out.
-    void set_failure(const std::string& why) noexcept {
-        try {
-            failure = why;
-        } catch (const std::bad_alloc&) {
-            failure = "out of memory";  // short enough to need none
-        }
-    }
     [[nodiscard]] bool has_news() const { return cancelled || !news.empty() || !failure.empty(); }
 };
 
@@ -41,7 +32,7 @@ GrowingText::GrowingText(TokenEngine& engine, const Tokenizer& tokenizer, TextRe
                       .on_failure =
                           [box = box_](const std::string& why) {
                               const std::lock_guard lock(box->mutex);
-                              box->set_failure(why);
+                              note_failure(box->failure, why);
                               box->filled.notify_one();
                           }};
     id_ = engine_.submit(std::move(request), std::move(listener));

@@ -66,6 +66,8 @@ struct Forward::Memory {
         Bytes between;
     };
 
+    [[nodiscard]] const float* sines() const { return angles.data() + angles.size() / 2; }
+
     static std::size_t row_bytes(const Description& model, std::int64_t rows, std::int64_t width) {
         return elements(rows * width * model.element_bytes());
     }

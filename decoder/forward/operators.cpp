@@ -51,7 +51,7 @@ WeightKinds kinds_of_networks(const ModelWeights& weights, bool with_experts = f
 /// What norms in front of products write.
 NormOutput output_of_norms(const Description& model, const ModelWeights& weights) {
     const auto has_codes = [](const LayerWeights& layer) {
-        return layer.qkv.is_coded && layer.up.is_coded && !layer.has_experts();
+        return layer.qkv.is_coded && layer.up.is_coded;
     };
     return std::ranges::all_of(weights.layers, has_codes)
                ? models::norm_output(model.model, weights.code_format)

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "runtime/system/steady_condition.h"
+
 namespace hone::decoder {
 
 struct Texts::Box {
@@ -51,7 +52,7 @@ Listener Texts::listener(std::size_t text) const {
             .on_failure =
                 [box = box_](const std::string& why) {
                     const std::lock_guard lock(box->mutex);
-                    box->failure = why;
+                    note_failure(box->failure, why);
                     box->filled.notify_one();
                 }};
 }

@@ -105,7 +105,7 @@ TEST_CASE("Gemma: a tied head, a scale of tokens' rows, norms without their 1") 
     CodedFolder folder = folder_of("gemma", attention_of(false, false), gate_and_up, false);
     folder.tensors.erase("lm_head.weight");
     RunningModel model(options_of(folder.write()));
-    CHECK(model.description().activation() == Activation::gelu_tanh);
+    CHECK(models::activation_of(model.description().model) == Activation::gelu_tanh);
     CHECK(model.description().embedding_scale() == 11.3125F);  // the root of 128 in fp16
     CHECK(first_of(model, model.weights().layers[1].network_norm.weight) == one);
     CHECK(norm_problem(model).find(" unit_offset=yes ") != std::string::npos);

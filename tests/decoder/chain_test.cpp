@@ -6,14 +6,12 @@
 #include <optional>
 #include <string>
 
-#include "cache/cache.h"
 #include "decoder/engine/running_model.h"
-#include "kernel_templates/catalog.h"
 #include "kernel_templates/space.h"
 #include "runtime/cuda/driver.h"
-#include "runtime/nvrtc/nvrtc.h"
 #include "runtime/operators/runtime_state.h"
 #include "tests/decoder/small_model.h"
+#include "tests/decoder/whole_model.h"
 #include "tests/support/fake_machine.h"
 #include "tests/support/scratch.h"
 
@@ -119,28 +117,6 @@ TEST_CASE("a step names the kernels that a tuner may choose, each with the probl
 
 namespace {
 
-/// As if `candidate` had won a race for linear's problem here.
-void store_winner(cache::Cache& cache, const std::string& fields, const std::string& candidate) {
-    const Family& linear = *find_family("linear");
-    const std::optional<Problem> problem = parse_problem(linear, fields);
-    const std::optional<Candidate> winner = parse_candidate(linear, candidate);
-    REQUIRE(problem);
-    REQUIRE(winner);
-    const auto driver = runtime::Driver::load();
-    REQUIRE(allowed(*problem, *winner, runtime::device_traits(*driver, 0)));
-    cache::Trial trial;
-    trial.key = {runtime::gpu_key(*driver, 0), "linear", static_text(*problem), dynamic_text(*problem)};
-    trial.toolchain = {driver->version(), runtime::Nvrtc::load()->version()};
-    trial.candidate = to_string(*winner);
-    trial.template_hash = template_hash(*winner->variant);
-    trial.stage = cache::Stage::final_round;
-    trial.winner = true;
-    trial.timing = {.median_us = 2.0, .p10_us = 1.9, .p90_us = 2.1, .samples = 20};
-    trial.created_at = 1'700'000'000'000;
-    trial.tool_version = "test";
-    cache.store(trial);
-}
-
 std::int64_t norms_of(Forward& forward, std::int64_t sequences) {
     const ChainTimes times = forward.chain_times(sequences, 100, 2);
     return std::ranges::count_if(times.parts, [](const ChainTimes::OfPart& of) {
@@ -150,36 +126,10 @@ std::int64_t norms_of(Forward& forward, std::int64_t sequences) {
 
 }  // namespace
 
-namespace {
-
-/// Of a model whose steps of one token have norms and sums in their products, by what won races.
-ModelOptions whole_options(const test::Scratch& scratch) {
-    {
-        cache::Cache cache = scratch.cache();
-        store_winner(
-            cache, "dtype=bf16 in=2048 out=4096 tokens=1",
-            "ring tokens=1 rows=32 consumers=4 stage_columns=256 stages=8 cluster_k=1 early=2 spread=0 "
-            "programmatic=1");
-        store_winner(
-            cache, "dtype=bf16 gated=yes activation=silu in=2048 out=2048 tokens=1",
-            "ring tokens=1 rows=16 consumers=4 stage_columns=256 stages=8 cluster_k=1 early=2 spread=0 "
-            "programmatic=1");
-    }
-    ModelOptions options = test::small_options();
-    options.made_up->hidden_size = 2048;
-    options.made_up->intermediate_size = 2048;
-    options.made_up->num_attention_heads = 32;
-    options.made_up->num_key_value_heads = 16;
-    options.runtime = {.cache_file = scratch.path("cache.db")};
-    return options;
-}
-
-}  // namespace
-
 TEST_CASE("steps have norms and sums in their products where those have kernels that normalize on the way") {
     const test::FakeMachine fakes;
     const test::Scratch scratch;
-    const ModelOptions options = whole_options(scratch);
+    const ModelOptions options = test::whole_options(scratch);
     RunningModel model(options);
     Forward& forward = model.forward();
     CHECK(norms_of(forward, 1) == 0);
@@ -200,7 +150,7 @@ TEST_CASE("steps have norms and sums in their products where those have kernels 
 TEST_CASE("a product with a norm in it has no time with a kernel that does not normalize on the way") {
     const test::FakeMachine fakes;
     const test::Scratch scratch;
-    const ModelOptions options = whole_options(scratch);
+    const ModelOptions options = test::whole_options(scratch);
     const StepSizes sizes{1, 100};
     std::vector<std::vector<Candidate>> raced;
     const auto one_of = [&](const StepKernel& kernel, bool is_gemv) {

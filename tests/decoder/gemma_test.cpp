@@ -52,7 +52,7 @@ TEST_CASE("windows come in turn, and numbers are those of config.json or Gemma 2
     CHECK(model.score_scale() == 1.0F / 12);
     CHECK(model.model.softcap == 50);
     CHECK(model.model.logit_cap == 30);
-    CHECK(model.activation() == Activation::gelu_tanh);
+    CHECK(models::activation_of(model.model) == Activation::gelu_tanh);
     CHECK(model.model.tied_head);
     CHECK(model.embedding_scale() == 11.3125F);  // the root of 128, 11.31371, in bf16
     folder.config["torch_dtype"] = "float16";

@@ -86,8 +86,7 @@ using Lines = std::multiset<std::string>;
 Lines lines_of(const std::vector<ModelOperator>& operators) {
     Lines lines;
     for (const ModelOperator& op : operators) {
-        const bool other_layout = op.role.ends_with(", paged cache") || op.role.ends_with(", filters");
-        if (!other_layout) lines.insert(line_of(op.family, op.fields, op.count));
+        if (!op.alternative) lines.insert(line_of(op.family, op.fields, op.count));
     }
     return lines;
 }

@@ -55,6 +55,19 @@ class AttentionOperators {
         return list;
     }
 
+    std::vector<CacheSize> cache_sizes() const {
+        const std::int64_t longest = std::min(positions(longest_cache), longest_cache);
+        std::set<std::int64_t> lengths{longest};
+        for (const std::int64_t length : cache_lengths) lengths.insert(std::min(length, longest));
+        std::vector<CacheSize> sizes;
+        for (const std::int64_t batch : batches()) {
+            for (const std::int64_t length : lengths) {
+                if (has_room(batch, length)) sizes.push_back({batch, length});
+            }
+        }
+        return sizes;
+    }
+
   private:
     /// Layers whose attention is alike.
     struct Part {
@@ -136,8 +149,9 @@ class AttentionOperators {
     }
 
     ModelOperator tuned(const Part& part, std::string family, std::string_view fields,
-                        std::vector<std::string> sizes) const {
+                        std::vector<std::string> sizes, const CacheLayout& layout) const {
         ModelOperator op = untuned(part, std::move(family));
+        op.alternative = !layout.name.empty();
         if (shape_.head_dim > most_head_dim) return op;
         op.fields = fmt::format("dtype={} heads={} kv_heads={} head_dim={} {}", name(shape_.dtype),
                                 shape_.heads, shape_.kv_heads, shape_.head_dim, fields);
@@ -154,7 +168,7 @@ class AttentionOperators {
                      fmt::format("style={} norm={} rotary_dim={} {}",
                                  model_.interleaved_rotary && rotary ? "interleaved" : "half", yes_no(norm),
                                  rotary ? model_.rotary_dim : 0, layout.append),
-                     sizes_at("rope_kv_append", tokens_));
+                     sizes_at("rope_kv_append", tokens_), layout);
     }
 
     /// One sequence, all of whose keys are new.
@@ -172,7 +186,7 @@ class AttentionOperators {
         return tuned(named, "attention_prefill",
                      fmt::format("causal={} window={} softcap={} {}{}", yes_no(!model_.encoder), part.window,
                                  yes_no(model_.softcap != 0), layout.prompt, sinks()),
-                     std::move(sizes));
+                     std::move(sizes), layout);
     }
 
     /// A single query sees all keys: only a window needs to know where it stands.
@@ -182,22 +196,15 @@ class AttentionOperators {
         return tuned(named, "attention_decode",
                      fmt::format("causal={} window={} softcap={} q_tokens=1 {}{}", yes_no(part.window > 0),
                                  part.window, yes_no(model_.softcap != 0), layout.decode, sinks()),
-                     decode_sizes());
+                     decode_sizes(), layout);
     }
 
     std::string_view sinks() const { return model_.sinks ? " sinks=yes" : ""; }
 
     std::vector<std::string> decode_sizes() const {
-        const std::int64_t longest = std::min(positions(longest_cache), longest_cache);
-        std::set<std::int64_t> lengths{longest};
-        for (const std::int64_t length : cache_lengths) lengths.insert(std::min(length, longest));
         std::vector<std::string> sizes;
-        for (const std::int64_t batch : batches()) {
-            for (const std::int64_t length : lengths) {
-                if (!has_room(batch, length)) continue;
-                sizes.push_back(fmt::format("batch={} kv_len={} q_len=1", batch, length));
-            }
-        }
+        for (const auto& [batch, kv_len] : cache_sizes())
+            sizes.push_back(fmt::format("batch={} kv_len={} q_len=1", batch, kv_len));
         return sizes;
     }
 
@@ -233,6 +240,11 @@ class AttentionOperators {
 std::vector<ModelOperator> attention_operators(const Model& model, const AttentionShape& shape,
                                                const std::vector<std::int64_t>& tokens) {
     return AttentionOperators(model, shape, tokens).list();
+}
+
+std::vector<CacheSize> cache_sizes(const Model& model, const AttentionShape& shape,
+                                   const std::vector<std::int64_t>& tokens) {
+    return AttentionOperators(model, shape, tokens).cache_sizes();
 }
 
 }  // namespace hone::tuner

@@ -22,4 +22,13 @@ struct AttentionShape {
 [[nodiscard]] std::vector<ModelOperator> attention_operators(const Model& model, const AttentionShape& shape,
                                                              const std::vector<std::int64_t>& tokens);
 
+/// Sequences that decode together, and keys of each.
+struct CacheSize {
+    std::int64_t batch = 0;
+    std::int64_t kv_len = 0;
+};
+/// Those at which attention over one token is tuned; `tokens` as above.
+[[nodiscard]] std::vector<CacheSize> cache_sizes(const Model& model, const AttentionShape& shape,
+                                                 const std::vector<std::int64_t>& tokens);
+
 }  // namespace hone::tuner

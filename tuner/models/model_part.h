@@ -24,6 +24,11 @@ struct ModelPart {
     checkpoints::WeightFormat weights;
 };
 
+/// Token counts at which look-ups are tuned, and rows of logits: a few where nobody asked for others, since
+/// dispatch takes the nearest and winners change slowly with them.
+[[nodiscard]] std::vector<std::int64_t> look_ups_of(const ModelPart& part);
+[[nodiscard]] std::vector<std::int64_t> drawn_rows_of(const ModelPart& part);
+
 /// Throws ConfigError where --tp does not divide `what`.
 [[nodiscard]] std::int64_t divide(std::string_view what, std::int64_t value, int parts);
 

@@ -15,6 +15,7 @@
 #include "tuner/errors.h"
 #include "tuner/models/attention_operators.h"
 #include "tuner/models/model_part.h"
+#include "tuner/models/step_operators.h"
 
 namespace hone::tuner {
 namespace {
@@ -53,20 +54,14 @@ ModelPart part_of(const Model& model, const WorkloadOptions& options) {
             .weights = weights_of(model, options)};
 }
 
-/// Token counts at which look-ups are tuned, and rows of logits: a few, since dispatch takes the nearest and
-/// winners change slowly with them.
-constexpr std::array<std::int64_t, 5> usual_lookups{1, 16, 128, 1024, 8192};
-constexpr std::array<std::int64_t, 5> usual_draws{1, 4, 16, 64, 256};
-
 /// How many rows the table has chooses no kernel, nor does which part of them a GPU holds.
 ModelOperator token_embedding(const ModelPart& part) {
-    const std::vector<std::int64_t> usual(usual_lookups.begin(), usual_lookups.end());
     return {.role = "token embedding",
             .family = "embedding",
             .fields = fmt::format("dtype={} index=int32 scale={} positions={} hidden={}", name(part.dtype),
                                   yes_no(part.model.embedding_scale), yes_no(part.model.learned_positions),
                                   part.model.hidden_size),
-            .sizes = sizes_at("embedding", part.usual_tokens ? usual : part.tokens),
+            .sizes = sizes_at("embedding", look_ups_of(part)),
             .count = 1,
             .shape = fmt::format("hidden {}", part.model.hidden_size)};
 }
@@ -84,15 +79,13 @@ bool has_sampled_cap(const Model& model) {
 
 /// One row a sequence; each GPU sees the whole vocabulary.
 ModelOperator sampling(std::string_view role, const ModelPart& part, bool filters) {
-    std::vector<std::int64_t> rows(usual_draws.begin(), usual_draws.end());
-    if (!part.usual_tokens) rows = part.tokens;
-    for (std::int64_t& count : rows) count = std::min(count, most_sequences);
     ModelOperator op{.role = std::string(role),
                      .family = "sample",
                      .fields = {},
-                     .sizes = sizes_at("sample", rows),
+                     .sizes = sizes_at("sample", drawn_rows_of(part)),
                      .count = 1,
-                     .shape = fmt::format("vocabulary {}", part.model.vocab_size)};
+                     .shape = fmt::format("vocabulary {}", part.model.vocab_size),
+                     .alternative = filters};
     if (part.model.vocab_size > most_sampled || !has_sampled_cap(part.model)) return op;
     op.fields = fmt::format("dtype={} filters={} log_probability=no{} vocabulary={}", name(part.dtype),
                             yes_no(filters),
@@ -101,7 +94,40 @@ ModelOperator sampling(std::string_view role, const ModelPart& part, bool filter
     return op;
 }
 
+/// Of the run-time fields the least counts.
+std::optional<std::string> static_words(const ModelOperator& op) {
+    const Family* family = find_family(op.family);
+    if (family == nullptr || op.fields.empty()) return std::nullopt;
+    std::string words = op.fields;
+    for (const std::uint8_t index : dynamic_fields(*family)) {
+        const Field& field = family->fields[index];
+        words += fmt::format(" {}={}", field.name, field.min);
+    }
+    const std::optional<Problem> problem = parse_problem(*family, words);
+    return problem ? std::optional(to_string(static_part(*problem))) : std::nullopt;
+}
+
+/// But those whose static problem the list has.
+void append_new(std::vector<ModelOperator>& list, std::vector<ModelOperator> more) {
+    std::set<std::optional<std::string>> known;
+    for (const ModelOperator& op : list) known.insert(static_words(op));
+    for (ModelOperator& op : more) {
+        if (known.insert(static_words(op)).second) list.push_back(std::move(op));
+    }
+}
+
 }  // namespace
+
+std::vector<std::int64_t> look_ups_of(const ModelPart& part) {
+    return part.usual_tokens ? std::vector<std::int64_t>{1, 16, 128, 1024, 8192} : part.tokens;
+}
+
+std::vector<std::int64_t> drawn_rows_of(const ModelPart& part) {
+    std::vector<std::int64_t> rows = part.tokens;
+    if (part.usual_tokens) rows = {1, 4, 16, 64, 256};
+    for (std::int64_t& count : rows) count = std::min(count, most_sequences);
+    return rows;
+}
 
 std::vector<ModelOperator> operators(const Model& model, const WorkloadOptions& options) {
     const ModelPart part = part_of(model, options);
@@ -116,6 +142,7 @@ std::vector<ModelOperator> operators(const Model& model, const WorkloadOptions& 
     if (model.encoder) return list;
     list.push_back(sampling("sampling", part, false));
     list.push_back(sampling("sampling, filters", part, true));
+    append_new(list, step_operators(part, cache_sizes(model, attention, options.tokens)));
     return list;
 }
 

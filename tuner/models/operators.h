@@ -40,6 +40,9 @@ struct ModelOperator {
     std::vector<std::string> sizes{};  ///< run-time fields of a problem each: "batch=8 kv_len=4096"
     std::int64_t count = 1;            ///< calls a forward pass
     std::string shape;                 ///< for people: "4096 -> 6144", "32 heads of 128"
+    /// Does what others of the list do: over a cache in pages, with filters, or as a step of the decoder
+    /// does.
+    bool alternative = false;
 };
 
 /// Sequences that decode together at most: each has one token in a forward pass.

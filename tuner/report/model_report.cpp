@@ -102,7 +102,7 @@ std::string short_role(const std::string& role) {
 std::string operators_table(const std::vector<ModelOperator>& operators, const Page& page) {
     Table table({{"operator"}, {"sizes"}, {"count", Align::right}, {"kernel"}});
     for (const ModelOperator& op : operators) {
-        if (is_alternative(op)) continue;
+        if (op.alternative) continue;
         table.add(
             {short_role(op.role), op.shape, std::to_string(op.count), has_kernel(op) ? op.family : "none"});
     }
@@ -133,10 +133,6 @@ Json layers_json(const Model& model) {
 }
 
 }  // namespace
-
-bool is_alternative(const ModelOperator& op) {
-    return op.role.ends_with(", paged cache") || op.role.ends_with(", filters");
-}
 
 Json model_json(const Model& model, const std::vector<ModelOperator>& operators) {
     Json json{{"name", model.name},

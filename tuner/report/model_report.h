@@ -13,11 +13,8 @@ namespace hone::tuner {
 
 [[nodiscard]] Json model_json(const Model& model, const std::vector<ModelOperator>& operators);
 
-/// Another layout of the cache, or sampling with filters: an engine calls this or the operator before it.
-[[nodiscard]] bool is_alternative(const ModelOperator& op);
-
-/// No line is wider than the page: what does not fit is cut with "…". Operators that differ from the one
-/// before them only in how the cache is laid out, or in filters, are left out; the JSON has them.
+/// No line is wider than the page: what does not fit is cut with "…". Alternatives to other operators are
+/// left out; the JSON has them.
 [[nodiscard]] std::string model_text(const Model& model, const std::vector<ModelOperator>& operators,
                                      const Page& page);
 

@@ -9,7 +9,6 @@
 #include "kernel_templates/text.h"
 #include "runtime/operators/attention_problem.h"
 #include "tuner/models/workload.h"
-#include "tuner/report/model_report.h"
 
 namespace hone::tuner {
 namespace {
@@ -72,7 +71,7 @@ class ModelSteps {
     }
 
     static bool takes_part(const ModelOperator& op, const Step& step) {
-        if (is_alternative(op)) return false;
+        if (op.alternative) return false;
         if (op.family == "attention_prefill") return step.kind != "decode";
         return op.family != "attention_decode" || step.kind == "decode";
     }

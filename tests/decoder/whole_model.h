@@ -1,0 +1,62 @@
+// A model whose steps of one token have norms and sums in their products, by what won races.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "cache/cache.h"
+#include "kernel_templates/catalog.h"
+#include "kernel_templates/space.h"
+#include "runtime/cuda/driver.h"
+#include "runtime/nvrtc/nvrtc.h"
+#include "runtime/operators/runtime_state.h"
+#include "tests/decoder/small_model.h"
+#include "tests/support/scratch.h"
+
+namespace hone::test {
+
+/// As if `candidate` had won a race for linear's problem here.
+inline void store_winner(cache::Cache& cache, const std::string& fields, const std::string& candidate) {
+    const Family& linear = *find_family("linear");
+    const std::optional<Problem> problem = parse_problem(linear, fields);
+    const std::optional<Candidate> winner = parse_candidate(linear, candidate);
+    REQUIRE(problem);
+    REQUIRE(winner);
+    const auto driver = runtime::Driver::load();
+    REQUIRE(allowed(*problem, *winner, runtime::device_traits(*driver, 0)));
+    cache::Trial trial;
+    trial.key = {runtime::gpu_key(*driver, 0), "linear", static_text(*problem), dynamic_text(*problem)};
+    trial.toolchain = {driver->version(), runtime::Nvrtc::load()->version()};
+    trial.candidate = to_string(*winner);
+    trial.template_hash = template_hash(*winner->variant);
+    trial.stage = cache::Stage::final_round;
+    trial.winner = true;
+    trial.timing = {.median_us = 2.0, .p10_us = 1.9, .p90_us = 2.1, .samples = 20};
+    trial.created_at = 1'700'000'000'000;
+    trial.tool_version = "test";
+    cache.store(trial);
+}
+
+inline decoder::ModelOptions whole_options(const Scratch& scratch) {
+    {
+        cache::Cache cache = scratch.cache();
+        store_winner(
+            cache, "dtype=bf16 in=2048 out=4096 tokens=1",
+            "ring tokens=1 rows=32 consumers=4 stage_columns=256 stages=8 cluster_k=1 early=2 spread=0 "
+            "programmatic=1");
+        store_winner(
+            cache, "dtype=bf16 gated=yes activation=silu in=2048 out=2048 tokens=1",
+            "ring tokens=1 rows=16 consumers=4 stage_columns=256 stages=8 cluster_k=1 early=2 spread=0 "
+            "programmatic=1");
+    }
+    decoder::ModelOptions options = small_options();
+    options.made_up->hidden_size = 2048;
+    options.made_up->intermediate_size = 2048;
+    options.made_up->num_attention_heads = 32;
+    options.made_up->num_key_value_heads = 16;
+    options.runtime = {.cache_file = scratch.path("cache.db")};
+    return options;
+}
+
+}  // namespace hone::test

@@ -1,0 +1,209 @@
+#include "tuner/models/step_operators.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+#include <variant>
+
+#include "kernel_templates/space.h"
+#include "models/step_operators.h"
+#include "runtime/operators/attention_append.h"
+#include "runtime/operators/attention_problem.h"
+#include "runtime/operators/embedding.h"
+#include "runtime/operators/feed_forward.h"
+#include "runtime/operators/linear.h"
+#include "runtime/operators/norm.h"
+#include "runtime/operators/quantized_linear.h"
+#include "runtime/operators/rope_kv_append.h"
+
+namespace hone::tuner {
+namespace {
+
+namespace steps = hone::models;
+
+/// Attention that appends is a launch less where its fast kernel exists, which is one of this architecture.
+constexpr Arch appending_arch{9, 0, true};
+
+bool is_fast(const Problem& append) {
+    const std::optional<DeviceTraits> device = representative_device(appending_arch);
+    const std::optional<Candidate> usual = device ? fallback(append, *device) : std::nullopt;
+    return usual && usual->variant->name != "plain";
+}
+
+/// Of a feed-forward network.
+enum class Half : std::uint8_t { first, second };
+
+class StepOperators {
+  public:
+    StepOperators(const ModelPart& part, const std::vector<CacheSize>& sizes)
+        : part_(part), model_(part.model), sizes_(sizes) {
+        model_.dtype = part.dtype;
+        room_ = {.tokens = part.tokens.back(), .sequences = most_sequences, .context = part.tokens.back()};
+        for (const CacheSize& size : sizes) room_.context = std::max(room_.context, size.kv_len);
+    }
+
+    std::vector<ModelOperator> list() {
+        add_look_ups();
+        add_norms();
+        add_attention();
+        add_products();
+        return std::move(list_);
+    }
+
+  private:
+    /// What `describe` makes, of any sizes; nothing where the operator does not take it.
+    template <class Describe>
+    static std::optional<Problem> problem_of(Describe describe) {
+        try {
+            return describe();
+        } catch (const std::invalid_argument&) {  // the operators in its place say so
+            return std::nullopt;
+        }
+    }
+
+    void add(std::string role, std::int64_t count, std::vector<std::string> sizes, std::string shape,
+             const std::optional<Problem>& problem) {
+        if (!problem) return;
+        list_.push_back({.role = std::move(role),
+                         .family = std::string(problem->family->name),
+                         .fields = static_text(*problem),
+                         .sizes = std::move(sizes),
+                         .count = count,
+                         .shape = std::move(shape),
+                         .alternative = true});
+    }
+
+    void add_look_ups() {
+        const auto add_rows = [&](std::string role, std::int64_t width) {
+            add(std::move(role), 1, sizes_at("embedding", drawn_rows_of(part_)),
+                fmt::format("hidden {}", width), problem_of([&] {
+                    return runtime::problem_of(steps::row_look_up(model_, width, most_sequences));
+                }));
+        };
+        add_rows("rows that tokens are drawn from", model_.hidden_size);
+        add_rows("attention's rows that tokens are drawn from", steps::q_width(model_));
+    }
+
+    void add_norms() {
+        const NormOutput output = steps::norm_output(model_, part_.weights);
+        if (output == NormOutput::same) return;
+        const auto add_norm = [&](std::string role, std::int64_t count, bool residual) {
+            add(std::move(role), count, sizes_at(model_.norm, part_.tokens),
+                fmt::format("hidden {}", model_.hidden_size), problem_of([&] {
+                    return std::visit([](const auto& norm) { return runtime::problem_of(norm); },
+                                      steps::stream_norm(model_, room_.tokens, residual, output));
+                }));
+        };
+        add_norm("first norm, to codes", 1, false);
+        add_norm("norm after residual, to codes", 2 * model_.num_hidden_layers - 1, true);
+    }
+
+    void add_attention() {
+        const std::vector<std::int64_t> windows = steps::windows_of(model_);
+        for (const std::int64_t window : windows) {
+            const std::string words =
+                windows.size() > 1 && window > 0 ? fmt::format(", window {}", window) : "";
+            const std::int64_t layers =
+                layers_that(model_, [&](const LayerKind& kind) { return kind.window == window; });
+            if (const std::optional<Problem> append = appending(window); append && is_fast(*append))
+                add("attention over one token with its append" + words, layers, cache_sizes(""), heads(),
+                    append);
+            add("attention over one token beside prompts" + words, layers, cache_sizes(" q_len=1"), heads(),
+                problem_of([&] {
+                    return *runtime::attention_problems(steps::packed_attention(model_, room_, window))
+                                .decode.front();
+                }));
+        }
+        if (model_.rotary_dim == 0) return;
+        add("rotary embedding and cache append by slots", model_.num_hidden_layers,
+            sizes_at("rope_kv_append", look_ups_of(part_)), heads(), problem_of([&] {
+                return runtime::append_problem(steps::cache_append(model_, room_, room_.tokens, true));
+            }));
+    }
+
+    std::optional<Problem> appending(std::int64_t window) const {
+        const std::optional<AttentionAppend> append = steps::appending_attention(model_, room_, window);
+        if (!append) return std::nullopt;
+        return problem_of([&] { return runtime::attention_append_problem(*append); });
+    }
+
+    void add_products() {
+        if (steps::norm_output(model_, part_.weights) != NormOutput::same) {
+            add_product("query, key, value projection of codes", part_.tokens,
+                        steps::qkv_projection(model_, room_.tokens), true);
+            add_half("feed-forward, first half of codes", part_.tokens, false, Half::first);
+        }
+        std::vector<std::int64_t> few = part_.tokens;
+        const std::int64_t most = steps::most_whole_sequences(model_, part_.weights);
+        std::erase_if(few, [&](std::int64_t tokens) { return tokens > most; });
+        if (few.empty()) return;
+        add_product("query, key, value projection with its norm", few,
+                    steps::qkv_projection(model_, most, true), false);
+        add_product("output projection with its sum", few, steps::attention_output(model_, most, true),
+                    false);
+        add_half("feed-forward, first half with its norm", few, true, Half::first);
+        add_half("feed-forward, second half with its sum", few, true, Half::second);
+    }
+
+    void add_product(std::string role, const std::vector<std::int64_t>& tokens, const Linear& linear,
+                     bool quantized_x) {
+        const std::optional<Problem> problem = problem_of([&] {
+            return part_.weights.format
+                       ? runtime::problem_of(steps::with_codes(linear, part_.weights, quantized_x))
+                       : runtime::problem_of(linear);
+        });
+        add_at(std::move(role), tokens, fmt::format("{} -> {}", linear.in, linear.out), problem);
+    }
+
+    /// `whole`: with the norm in front and the sum behind; else x comes as codes.
+    void add_half(std::string role, const std::vector<std::int64_t>& tokens, bool whole, Half half) {
+        const auto of = [&](const auto& network) {
+            return half == Half::first ? runtime::first_half(network) : runtime::second_half(network);
+        };
+        const std::optional<Problem> problem = problem_of([&] {
+            const FusedFfn network = steps::feed_forward(model_, room_.tokens, whole);
+            return part_.weights.format ? of(steps::with_codes(network, part_.weights, !whole)) : of(network);
+        });
+        const std::int64_t in = half == Half::first ? model_.hidden_size : model_.intermediate_size;
+        const std::int64_t out = half == Half::first ? model_.intermediate_size : model_.hidden_size;
+        add_at(std::move(role), tokens, fmt::format("{} -> {}", in, out), problem);
+    }
+
+    void add_at(std::string role, const std::vector<std::int64_t>& tokens, std::string shape,
+                const std::optional<Problem>& problem) {
+        if (!problem) return;
+        add(std::move(role), model_.num_hidden_layers, sizes_at(problem->family->name, tokens),
+            std::move(shape), problem);
+    }
+
+    std::vector<std::string> cache_sizes(std::string_view more) const {
+        std::vector<std::string> texts;
+        for (const auto& [batch, kv_len] : sizes_)
+            texts.push_back(fmt::format("batch={} kv_len={}{}", batch, kv_len, more));
+        return texts;
+    }
+
+    std::string heads() const {
+        return fmt::format("{}/{} heads of {}", model_.num_attention_heads, model_.num_key_value_heads,
+                           model_.head_dim);
+    }
+
+    const ModelPart& part_;
+    Model model_;
+    const std::vector<CacheSize>& sizes_;
+    steps::StepRoom room_;
+    std::vector<ModelOperator> list_;
+};
+
+}  // namespace
+
+std::vector<ModelOperator> step_operators(const ModelPart& part, const std::vector<CacheSize>& sizes) {
+    const bool runs = part.parts == 1 && steps::lacking_in_steps(part.model).empty() &&
+                      steps::lacking_of_experts(part.model).empty();
+    return runs ? StepOperators(part, sizes).list() : std::vector<ModelOperator>();
+}
+
+}  // namespace hone::tuner
