@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "decoder/error.h"
+#include "decoder/require.h"
 
 namespace hone::decoder {
 namespace {
@@ -29,11 +29,6 @@ checkpoints::WeightFormat made_format(const ModelOptions& options) {
             .group = request.group.value_or(checkpoints::usual_group(request.format)),
             .zeros = request.zeros,
             .lm_head = request.lm_head};
-}
-
-template <class Number>
-void require(bool holds, std::string_view name, Number value, std::string_view allowed) {
-    if (!holds) throw DecoderError(fmt::format("{} is {}; allowed: {}", name, value, allowed));
 }
 
 /// What needs no GPU, before weights are read for minutes. `known`: the model's positions; 0: not said.

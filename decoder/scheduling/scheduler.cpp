@@ -6,17 +6,9 @@
 #include <iterator>
 #include <utility>
 
-#include "decoder/error.h"
+#include "decoder/require.h"
 
 namespace hone::decoder {
-namespace {
-
-template <class Number>
-void require(bool holds, std::string_view name, Number value, std::string_view allowed) {
-    if (!holds) throw DecoderError(fmt::format("{} is {}; allowed: {}", name, value, allowed));
-}
-
-}  // namespace
 
 Scheduler::Scheduler(const SchedulerOptions& options)
     : options_(options), pool_(options.pages, options.page_size) {

@@ -295,8 +295,7 @@ class WeightLoader {
             return;
         throw DecoderError(fmt::format(
             "the feed-forward network of layer {} has codes of some of its weights and numbers of others; "
-            "the "
-            "decoder takes codes of all or of none (hone quantize --skip mlp leaves all of them out)",
+            "the decoder takes codes of all or of none (hone quantize --skip mlp leaves all of them out)",
             layer));
     }
 
@@ -407,16 +406,14 @@ class WeightLoader {
                                    std::int64_t rows) {
         const CodedRows wanted = coded_rows(source_, tensors, first, rows);
         const PackedBytes bytes = bytes_of_rows(wanted.shape, rows);
-        const CodesOnGpu to{.codes = allocate(bytes.codes),
-                            .scales = allocate(bytes.scales),
-                            .zeros = bytes.zeros > 0 ? allocate(bytes.zeros) : CodesOnGpu::Span{}};
+        const CodesOnGpu to = allocate(bytes);
         if (checking_) {
             all_bytes_ += bytes.all();
             return {};
         }
         codes_.add(wanted, to);
         weights_.bytes_a_step_ += bytes.all();
-        return {.codes = to.codes.data(), .scales = to.scales.data(), .zeros = to.zeros.data()};
+        return pointers_to(to);
     }
 
     PackedShape shape_of_codes(std::int64_t rows, std::int64_t columns) const {
@@ -440,9 +437,7 @@ class WeightLoader {
             static_cast<void>(pieces_of(all, {}));
             return {};
         }
-        const CodesOnGpu to{.codes = allocate(bytes.codes),
-                            .scales = allocate(bytes.scales),
-                            .zeros = bytes.zeros > 0 ? allocate(bytes.zeros) : CodesOnGpu::Span{}};
+        const CodesOnGpu to = allocate(bytes);
         std::int64_t done = 0;
         for (std::size_t next = 0; next < all.size();) {
             const std::size_t first = next++;
@@ -457,7 +452,7 @@ class WeightLoader {
             done += rows;
         }
         weights_.bytes_a_step_ += bytes.all();
-        return {.codes = to.codes.data(), .scales = to.scales.data(), .zeros = to.zeros.data()};
+        return pointers_to(to);
     }
     /// Makes codes of these rows, which stand from row `place` on, where a part begins.
     void quantize(const std::vector<Rows>& some, const PackedShape& all, std::int64_t place,
@@ -494,6 +489,15 @@ class WeightLoader {
         weights_.memory_.emplace_back(gpu_.driver(), static_cast<std::size_t>(bytes));
         weights_.bytes_ += bytes;
         return weights_.memory_.back().span();
+    }
+
+    CodesOnGpu allocate(const PackedBytes& bytes) {
+        return {.codes = allocate(bytes.codes),
+                .scales = allocate(bytes.scales),
+                .zeros = bytes.zeros > 0 ? allocate(bytes.zeros) : CodesOnGpu::Span{}};
+    }
+    static QuantizedWeightPointers pointers_to(const CodesOnGpu& codes) {
+        return {.codes = codes.codes.data(), .scales = codes.scales.data(), .zeros = codes.zeros.data()};
     }
 
     /// Elements of a tensor that a thread reads at once, and where on the GPU they go.

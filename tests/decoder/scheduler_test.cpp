@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <map>
 #include <random>
 #include <set>
@@ -49,13 +50,18 @@ class Machine {
     RequestId add(const Request& request) {
         const RequestId id = scheduler.add(request);
         texts_[id] = request.prompt;
+        live_.insert(id);
         return id;
     }
-    /// Whether nothing was wrong.
-    [[nodiscard]] bool step() {
+    bool cancel(RequestId id) {
+        live_.erase(id);
+        return scheduler.cancel(id);
+    }
+    /// Whether nothing was wrong. `meanwhile` is called once or twice while the step is under way.
+    [[nodiscard]] bool step(const std::function<void()>& meanwhile = [] {}) {
         const std::uint64_t preemptions = scheduler.counters().preemptions;
         const std::vector<StepPart>& parts = scheduler.next();
-        if (!is_within_limits(parts)) return false;
+        if (!is_within_limits(parts) || !has_oldest(parts)) return false;
         if (!is_within_stretch(parts) && scheduler.counters().preemptions == preemptions) return false;
         if (!parts.empty()) scheduler.note_time(1e-3 * static_cast<double>(1 + (parts.size() * 7919) % 13));
         std::vector<int> drawn;
@@ -63,12 +69,18 @@ class Machine {
             if (!compute(part)) return false;
             if (part.samples) drawn.push_back(next_token(text_of(part.request, texts_[part.request].size())));
         }
-        if (scheduler.counters().steps % 2 == 0) scheduler.note_begun();
+        meanwhile();
+        if (scheduler.counters().steps % 2 == 0) {
+            scheduler.note_begun();
+            meanwhile();
+        }
         for (const NewToken& token : scheduler.complete(drawn)) {
+            if (!live_.contains(token.request)) return false;  // it was cancelled
             texts_[token.request].push_back(token.token);
             made[token.request].push_back(token.token);
             if (token.end == NewToken::End::none) continue;
             ended.insert(token.request);
+            live_.erase(token.request);
             decoding_.erase(token.request);
         }
         return true;
@@ -98,6 +110,10 @@ class Machine {
         }
         return requests.size() == parts.size() && static_cast<int>(parts.size()) <= options_.max_sequences &&
                static_cast<int>(tokens) <= options_.max_step_tokens && (parts.empty() == scheduler.idle());
+    }
+    /// The request that came first goes on in every step, so that each comes to its end.
+    [[nodiscard]] bool has_oldest(const std::vector<StepPart>& parts) const {
+        return live_.empty() || std::ranges::find(parts, *live_.begin(), &StepPart::request) != parts.end();
     }
     /// Or as few tokens of prompts as are computed whatever they take. Steps do not count whose sequences are
     /// others than those that decoded before: one found no page, was cancelled, or started with one token
@@ -145,6 +161,7 @@ class Machine {
     SchedulerOptions options_;
     std::vector<std::uint64_t> cells_;
     std::map<RequestId, std::vector<int>> texts_;
+    std::set<RequestId> live_;      ///< requests that have neither ended nor been cancelled
     std::set<RequestId> decoding_;  ///< requests that got a token in the last step and have not ended
 };
 
@@ -191,26 +208,35 @@ SchedulerOptions random_options(Random& random) {
             .max_context = 22};
 }
 
-/// A trace: requests come and are cancelled between steps. What went wrong; empty: nothing.
+/// A trace: requests come and are cancelled between steps and while one is under way. What went wrong; empty:
+/// nothing.
 std::string run_trace(unsigned seed, SchedulerCounters& all) {
     Random random(seed + 1);
     Machine machine(random_options(random));
     std::map<RequestId, std::vector<int>> expected;
     int left = between(random, 1, 9);
+    const auto come = [&] {
+        const Request request = random_request(random);
+        expected[machine.add(request)] = generated_alone(request);
+        --left;
+    };
+    const auto leave = [&] {
+        const auto id =
+            static_cast<RequestId>(between(random, 1, static_cast<int>(expected.rbegin()->first)));
+        if (machine.cancel(id)) expected.erase(id);
+    };
+    const auto meanwhile = [&] {
+        if (left > 0 && random() % 4 == 0) come();
+        if (!expected.empty() && random() % 16 == 0) leave();
+    };
     for (int step = 0; left > 0 || !machine.scheduler.idle(); ++step) {
         if (step > 2000) return "it does not end";
-        while (left > 0 && random() % 3 != 0) {
-            const Request request = random_request(random);
-            expected[machine.add(request)] = generated_alone(request);
-            --left;
-        }
+        while (left > 0 && random() % 3 != 0) come();
         if (!expected.empty() && random() % 16 == 0) {
-            const RequestId id =
-                static_cast<RequestId>(between(random, 1, static_cast<int>(expected.rbegin()->first)));
-            if (machine.scheduler.cancel(id)) expected.erase(id);
+            leave();
             if (expected.empty() && left == 0 && machine.scheduler.idle()) break;
         }
-        if (!machine.step()) return "a step is wrong";
+        if (!machine.step(meanwhile)) return "a step is wrong";
     }
     for (const auto& [id, tokens] : expected) {
         if (machine.made[id] != tokens) return "a text is not as it would be alone";

@@ -65,7 +65,9 @@ TEST_CASE("a gated feed-forward network with biases is not tuned: no operator ha
     CHECK(by_role(operators(model, {}), "feed-forward, second half").fields.empty());
 }
 
-TEST_CASE("what a model's quantized layers look up at run time is in its workload, and nothing else is") {
+TEST_CASE(
+    "what a model's quantized layers look up at run time is in its workload, and nothing else but what steps "
+    "of the decoder do") {
     struct Case {
         const char* model;
         checkpoints::WeightFormat weights;
@@ -119,7 +121,16 @@ TEST_CASE("what a model's quantized layers look up at run time is in its workloa
         std::set<std::string> found;
         for (const Problem& problem : workload.problems) {
             const std::string text = to_string(problem);
-            if (text.starts_with("quantized_linear ")) found.insert(text);
+            const bool is_of_steps = text.find("norm=yes") != text.npos ||
+                                     text.find("residual=yes") != text.npos ||
+                                     text.find("quantized_x=yes") != text.npos;
+            if (text.starts_with("quantized_linear ")) {
+                if (is_of_steps) {
+                    CHECK(one.tensor_parallel == 1);
+                } else {
+                    found.insert(text);
+                }
+            }
             if (text.starts_with("linear "))
                 CHECK(text.find("in=" + std::to_string(model.hidden_size)) != text.npos);
         }
@@ -131,7 +142,7 @@ TEST_CASE("the language head of a quantized model has numbers, unless asked for;
     const Model model = read_model("llama-3-8b");
     WorkloadOptions options{.tokens = {1, 512}, .dtype = {}};
     const Workload dense = model_workload(model, options);
-    options.weights = checkpoints::WeightFormat{.format = QuantFormat::fp8};
+    options.weights = checkpoints::WeightFormat{.format = QuantFormat::w4a16, .group = 128};
     const Workload codes = model_workload(model, options);
     const auto family_of = [](const Workload& workload, const std::string& role) {
         const auto found = std::ranges::find(workload.tuned, role, &TunedOperator::role);
@@ -293,7 +304,7 @@ TEST_CASE("token counts are numbers of sequences for attention over one token") 
           Texts{"batch=1 kv_len=256 q_len=1", "batch=1 kv_len=1024 q_len=1", "batch=8 kv_len=256 q_len=1",
                 "batch=8 kv_len=1024 q_len=1"});
     CHECK(model_workload(read_model("gpt2"), {.tokens = {600}, .dtype = {}}).tuned.size() ==
-          3 + 1 + 2 + 5 + 2);
+          3 + 1 + 2 + 5 + 2 + 1);  // the last is the look-up of rows that tokens are drawn from
 }
 
 TEST_CASE("what is rotated: all of a head, a part of it, or nothing where positions are learned") {
@@ -376,15 +387,16 @@ TEST_CASE("problems are grouped by static part, ascending, without duplicates") 
 
 TEST_CASE("token counts are the buckets up to 8192 unless given; out of range is an error") {
     const Model model = read_model("llama-3-8b");
-    // Two norms, four linear layers and two appends to caches; the language head sees up to 512 rows.
+    // Two norms, four linear layers and two appends to caches; the language head sees up to 512 rows. Steps
+    // of one token have products with norms and sums in them, and an append by slots.
     const std::size_t edges = bucket_edges(8192).size();
     const Workload usual = model_workload(model, {});
     CHECK(problems_of(usual, "rmsnorm") == 2 * edges);
-    CHECK(problems_of(usual, "linear") == 4 * edges + bucket_edges(512).size());
-    CHECK(problems_of(usual, "rope_kv_append") == 2 * edges);
+    CHECK(problems_of(usual, "linear") == 4 * edges + bucket_edges(512).size() + 4);
+    CHECK(problems_of(usual, "rope_kv_append") == 2 * edges + 5);
     const Workload asked = model_workload(model, {.tokens = {8, 1, 8}, .dtype = {}});
     CHECK(problems_of(asked, "rmsnorm") == 2 * 2);
-    CHECK(problems_of(asked, "linear") == 5 * 2);
+    CHECK(problems_of(asked, "linear") == 5 * 2 + 4);
     for (const std::int64_t bad : {std::int64_t{0}, std::int64_t{-1}, std::int64_t{1} << 40}) {
         CHECK_THROWS_AS(static_cast<void>(model_workload(model, {.tokens = {bad}, .dtype = {}})),
                         ConfigError);
