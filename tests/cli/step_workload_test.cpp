@@ -33,6 +33,7 @@ models::Model small_model(const std::string& published) {
     const std::string config = nlohmann::json::parse(file)["config"].dump();
     models::Model model =
         models::model_from(models::ModelDocument::from_json(config, "config.json"), "small");
+    model.dtype = Dtype::bf16;
     const bool turns_whole_heads = model.rotary_dim == model.head_dim;
     model.head_dim = 64;
     model.rotary_dim = model.rotary_dim == 0 ? 0 : turns_whole_heads ? 64 : 32;
@@ -144,7 +145,8 @@ TEST_CASE("all that the steps of a model run is tuned and compiled with it") {
 }
 
 TEST_CASE("all that steps with weights of codes run is tuned and compiled with them") {
-    const test::FakeMachine fakes;
+    // No row of a weight is noted as one without codes.
+    const test::FakeMachine fakes("launch:match=quantize_weights_clear:write=4:value=9223372034707292159");
     struct Case {
         QuantFormat format;
         std::int64_t group;
@@ -174,7 +176,7 @@ TEST_CASE("products with norms and sums in them are tuned and compiled for the s
           }) == 2);
     CHECK(std::ranges::count_if(run, [](const std::string& problem) {
               return problem.find("linear ") == 0 && problem.find("residual=yes") != std::string::npos;
-          }) == 2);
+          }) == 1);  // the network's second half is as large as attention's output
 }
 
 TEST_CASE("a part of a model, and what the decoder has no operators for, are listed without its steps") {

@@ -113,28 +113,3 @@ TEST_CASE("rows that fill a step up to its graph's size are those of nobody") {
     CHECK(std::vector(in.positions, in.positions + 4) == std::vector{0, 20, 7, 0});
     CHECK(in.temperature[3] == 0);  // draws no number of its own
 }
-
-TEST_CASE("steps of prompts, of single tokens that draw nothing, and of both are as attention is told") {
-    const test::FakeMachine fakes;
-    ModelOptions options = test::small_options();
-    options.runtime.check_indices = true;  // refuses calls whose starts are not as they are told
-    RunningModel model(options);
-    using Lengths = std::vector<std::pair<int, int>>;  // tokens, and what stands in front of them
-    const Lengths cases[] = {{{7, 0}, {20, 16}},
-                             {{20, 0}, {20, 3}},
-                             {{33, 0}},
-                             {{1, 5}, {1, 60}, {1, 0}},
-                             {{9, 0}, {1, 60}, {12, 40}, {1, 3}},
-                             {{1, 60}, {12, 40}}};
-    for (const Lengths& lengths : cases) {
-        CAPTURE(lengths.size());
-        CAPTURE(lengths.front().first);
-        Parts some;
-        for (const auto& [tokens, begin] : lengths) some.add(tokens, begin, some.parts.size() != 1);
-        const std::vector<Draw> draws(
-            static_cast<std::size_t>(std::ranges::count_if(some.parts, &StepPart::samples)));
-        model.forward().start(some.parts, draws);
-        CHECK(model.forward().finish().size() == draws.size());
-    }
-    CHECK(model.runtime().counters().failed_launches == 0);
-}

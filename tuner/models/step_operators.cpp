@@ -117,10 +117,16 @@ class StepOperators {
                                 .decode.front();
                 }));
         }
-        if (model_.rotary_dim == 0) return;
-        add("rotary embedding and cache append by slots", model_.num_hidden_layers,
-            sizes_at("rope_kv_append", look_ups_of(part_)), heads(), problem_of([&] {
-                return runtime::append_problem(steps::cache_append(model_, room_, room_.tokens, true));
+        add_append(" behind sequences", drawn_rows_of(part_), false);
+        add_append(" by slots", look_ups_of(part_), true);
+    }
+
+    void add_append(std::string_view where, const std::vector<std::int64_t>& tokens, bool slots) {
+        const std::string_view what =
+            model_.rotary_dim == 0 ? "cache append" : "rotary embedding and cache append";
+        add(fmt::format("{}{}", what, where), model_.num_hidden_layers, sizes_at("rope_kv_append", tokens),
+            heads(), problem_of([&] {
+                return runtime::append_problem(steps::cache_append(model_, room_, room_.tokens, slots));
             }));
     }
 
