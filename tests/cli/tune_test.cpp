@@ -559,10 +559,13 @@ TEST_CASE("a dry run tunes nothing and needs nothing") {
         problems.insert(problem);
     }
     // At 1, 2, 4 ... 8192 tokens; the language head up to 512, prompts from 32, and two layouts of a cache.
+    // Steps have single tokens beside prompts, others that append, and one of a sequence norms and sums in
+    // products.
     CHECK(counts["rmsnorm"] == 2 * 14);
-    CHECK(counts["linear"] == 4 * 14 + 10);
+    CHECK(counts["linear"] == 4 * 14 + 10 + 4);
     CHECK(counts["attention_prefill"] == 2 * 9);
-    CHECK(counts["attention_decode"] == 2 * 18);
+    CHECK(counts["attention_decode"] == 2 * 18 + 18);
+    CHECK(counts["attention_append"] == 18);
     for (const nlohmann::json& op : data["operators"])
         CHECK(problems.contains(op["problem"].get<std::string>()));
     CHECK(data["without_family"].empty());
@@ -572,7 +575,7 @@ TEST_CASE("a dry run tunes nothing and needs nothing") {
 TEST_CASE("a model with quantized weights: by option, by its config.json, or not") {
     const Sandbox sandbox;
     const auto families = [&](Sandbox::Words words) {
-        words.insert(words.end(), {"--dry-run", "--json", "--tokens", "1"});
+        words.insert(words.end(), {"--dry-run", "--json", "--tokens", "4"});
         const Ended ended = sandbox.run(words);
         INFO(ended.err);
         CHECK(ended.code == 0);
