@@ -7,6 +7,7 @@
 
 #include "kernel_templates/catalog.h"
 #include "kernel_templates/space.h"
+#include "runtime/dispatch/bucket_grid.h"
 
 namespace hone::cli {
 namespace {
@@ -69,6 +70,12 @@ std::vector<Candidate> Dispatched::choices(const Problem& problem) {
 }
 
 std::vector<Problem> Dispatched::with_sizes_between(std::vector<Problem> problems) {
+    add_finer(problems);
+    add_pairs(problems);
+    return problems;
+}
+
+void Dispatched::add_finer(std::vector<Problem>& problems) {
     std::map<std::string, Problem> largest;  // of each static problem
     for (const Problem& problem : problems) {
         const int field = finer_field(*problem.family);
@@ -89,7 +96,33 @@ std::vector<Problem> Dispatched::with_sizes_between(std::vector<Problem> problem
             if (std::ranges::find(problems, between) == problems.end()) problems.push_back(between);
         }
     }
-    return problems;
+}
+
+/// Up to the largest of each size that a static problem has.
+void Dispatched::add_pairs(std::vector<Problem>& problems) {
+    std::map<std::string, std::vector<Problem>> shapes;
+    for (const Problem& problem : problems) {
+        if (dynamic_fields(*problem.family).count > 1)
+            shapes[to_string(static_part(problem))].push_back(problem);
+    }
+    for (const auto& [_, sizes] : shapes) {
+        if (sizes.size() == 1) continue;  // nothing is between
+        Problem largest = sizes.front();
+        std::set<std::string> taken;
+        for (const Problem& problem : sizes) {
+            for (const std::uint8_t field : dynamic_fields(*problem.family))
+                largest.values[field] = std::max(largest[field], problem[field]);
+            for (const Candidate& choice : choices(problem)) taken.insert(to_string(choice));
+        }
+        const runtime::BucketGrid grid(largest);
+        for (std::size_t cell = 0; cell < grid.cells(); ++cell) {
+            const Problem edge = grid.last(cell);
+            bool is_other = false;
+            for (const Candidate& choice : choices(edge))
+                is_other |= allowed(edge, choice, traits_) && taken.insert(to_string(choice)).second;
+            if (is_other && std::ranges::find(problems, edge) == problems.end()) problems.push_back(edge);
+        }
+    }
 }
 
 }  // namespace hone::cli

@@ -89,3 +89,28 @@ TEST_CASE(
         CHECK(dispatched.with_sizes_between(asked) == expected);
     }
 }
+
+TEST_CASE("between pairs of sizes those are made, too, that take other kernels") {
+    const std::vector<StoredTrial> nothing;
+    Dispatched dispatched(h100(), nothing);
+    const std::string fields =
+        "attention_append dtype=bf16 heads=32 kv_heads=8 head_dim=128 rotary_dim=128 page_size=16";
+    const auto pair = [&](std::int64_t batch, std::int64_t kv_len) {
+        return *parse_problem(fields + " batch=" + std::to_string(batch) +
+                              " kv_len=" + std::to_string(kv_len));
+    };
+    const std::vector<Problem> tuned{pair(1, 256), pair(1, 4096), pair(16, 256), pair(16, 4096)};
+    const std::vector<Problem> all = dispatched.with_sizes_between(tuned);
+    CHECK(all.size() > tuned.size());
+    std::vector<Candidate> made;
+    for (const Problem& problem : all) {
+        for (const Candidate& choice : dispatched.choices(problem)) made.push_back(choice);
+    }
+    for (std::int64_t batch = 1; batch <= 16; batch *= 2) {
+        for (std::int64_t kv_len = 1; kv_len <= 4096; kv_len *= 2) {
+            for (const Candidate& choice : dispatched.choices(pair(batch, kv_len)))
+                CHECK(std::ranges::find(made, choice) != made.end());
+        }
+    }
+    CHECK(dispatched.with_sizes_between({pair(16, 4096)}) == std::vector<Problem>{pair(16, 4096)});
+}
