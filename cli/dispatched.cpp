@@ -71,7 +71,7 @@ std::vector<Candidate> Dispatched::choices(const Problem& problem) {
 
 std::vector<Problem> Dispatched::with_sizes_between(std::vector<Problem> problems) {
     add_finer(problems);
-    add_pairs(problems);
+    add_other_choices(problems);
     return problems;
 }
 
@@ -98,23 +98,25 @@ void Dispatched::add_finer(std::vector<Problem>& problems) {
     }
 }
 
-/// Up to the largest of each size that a static problem has.
-void Dispatched::add_pairs(std::vector<Problem>& problems) {
+/// From the smallest to the largest of each size that a static problem has; keys from 1, since a cache begins
+/// empty.
+void Dispatched::add_other_choices(std::vector<Problem>& problems) {
     std::map<std::string, std::vector<Problem>> shapes;
-    for (const Problem& problem : problems) {
-        if (dynamic_fields(*problem.family).count > 1)
-            shapes[to_string(static_part(problem))].push_back(problem);
-    }
+    for (const Problem& problem : problems) shapes[to_string(static_part(problem))].push_back(problem);
     for (const auto& [_, sizes] : shapes) {
         if (sizes.size() == 1) continue;  // nothing is between
-        Problem largest = sizes.front();
+        Problem least = sizes.front();
+        Problem largest = least;
         std::set<std::string> taken;
         for (const Problem& problem : sizes) {
-            for (const std::uint8_t field : dynamic_fields(*problem.family))
-                largest.values[field] = std::max(largest[field], problem[field]);
+            for (const std::uint8_t index : dynamic_fields(*problem.family)) {
+                const bool is_of_keys = problem.family->fields[index].name == "kv_len";
+                least.values[index] = is_of_keys ? 1 : std::min(least[index], problem[index]);
+                largest.values[index] = std::max(largest[index], problem[index]);
+            }
             for (const Candidate& choice : choices(problem)) taken.insert(to_string(choice));
         }
-        const runtime::BucketGrid grid(largest);
+        const runtime::BucketGrid grid(largest, sizes_of(least));
         for (std::size_t cell = 0; cell < grid.cells(); ++cell) {
             const Problem edge = grid.last(cell);
             bool is_other = false;

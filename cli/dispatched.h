@@ -20,12 +20,12 @@ class Dispatched {
     /// One for each kind of GPU that has winners, or the default; each once.
     [[nodiscard]] std::vector<Candidate> choices(const Problem& problem);
     /// The problems, behind them those between their sizes that have buckets of their own on one of the GPUs,
-    /// and of calls of several sizes, which are tuned at some pairs alone, those that take other kernels.
+    /// and those that take other kernels: not all operators are tuned at all sizes.
     [[nodiscard]] std::vector<Problem> with_sizes_between(std::vector<Problem> problems);
 
   private:
     void add_finer(std::vector<Problem>& problems);
-    void add_pairs(std::vector<Problem>& problems);
+    void add_other_choices(std::vector<Problem>& problems);
     /// By kind of GPU what is known of a static problem.
     const std::vector<runtime::Knowledge>& known(const Problem& problem);
 

@@ -90,7 +90,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("between pairs of sizes those are made, too, that take other kernels") {
+TEST_CASE("between sizes those are made, too, that take other kernels") {
     const std::vector<StoredTrial> nothing;
     Dispatched dispatched(h100(), nothing);
     const std::string fields =
