@@ -163,6 +163,13 @@ TEST_CASE("all that steps with weights of codes run is tuned and compiled with t
             CHECK(missing(options) == "");
         }
     }
+    ModelOptions of_codes = options_of(small_model("llama-3-8b"));
+    of_codes.quantize = checkpoints::QuantizeRequest{.format = QuantFormat::fp8, .group = 0};
+    const Texts run = run_by_steps(of_codes);
+    for (const char* const words : {"quantized_x=yes", "rmsnorm dtype=bf16 output=fp8"}) {
+        CHECK(std::ranges::any_of(
+            run, [&](const std::string& problem) { return problem.find(words) != std::string::npos; }));
+    }
 }
 
 TEST_CASE("products with norms and sums in them are tuned and compiled for the steps that may have them") {
