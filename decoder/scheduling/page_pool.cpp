@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "decoder/error.h"
 
 namespace hone::decoder {
