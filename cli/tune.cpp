@@ -341,7 +341,8 @@ Outcome tune(const TuneCommandOptions& options, const Console& console) {
 #if HONE_WITH_DECODER
     if (options.chain) return tune_step(options, console);
 #endif
-    const Workload whole = options.target.workload();
+    Workload whole = options.target.workload();
+    drop_chosen_in_steps(whole);
     warn_of(whole, console);
     check_not_empty(whole);
     const Share share = share_of(whole, options.shard_asked());

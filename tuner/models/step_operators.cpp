@@ -146,12 +146,14 @@ class StepOperators {
         const std::int64_t most = steps::most_whole_sequences(model_, part_.weights);
         std::erase_if(few, [&](std::int64_t tokens) { return tokens > most; });
         if (few.empty()) return;
+        const auto first_whole = std::ssize(list_);
         add_product("query, key, value projection with its norm", few,
                     steps::qkv_projection(model_, most, true), false);
         add_product("output projection with its sum", few, steps::attention_output(model_, most, true),
                     false);
         add_half("feed-forward, first half with its norm", few, true, Half::first);
         add_half("feed-forward, second half with its sum", few, true, Half::second);
+        for (auto op = list_.begin() + first_whole; op != list_.end(); ++op) op->chosen_in_steps = true;
     }
 
     void add_product(std::string role, const std::vector<std::int64_t>& tokens, const Linear& linear,

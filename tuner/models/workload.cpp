@@ -117,10 +117,20 @@ Workload model_workload(const Model& model, const WorkloadOptions& options) {
         std::vector<Problem> problems = problems_of(op, *find_family(op.family), model.name);
         if (problems.empty()) continue;  // no call has as few tokens, or as many
         workload.tuned.push_back({.role = op.role, .problem = problems.front(), .count = op.count});
+        if (op.chosen_in_steps) append_new(workload.chosen_in_steps, problems);
         append_new(workload.problems, std::move(problems));
     }
     group_by_static_part(workload.problems);
     return workload;
+}
+
+void drop_chosen_in_steps(Workload& workload) {
+    const auto is_chosen_in_steps = [&](const Problem& problem) {
+        return std::ranges::find(workload.chosen_in_steps, problem) != workload.chosen_in_steps.end();
+    };
+    std::erase_if(workload.problems, is_chosen_in_steps);
+    std::erase_if(workload.tuned, [&](const TunedOperator& op) { return is_chosen_in_steps(op.problem); });
+    workload.chosen_in_steps.clear();
 }
 
 std::vector<std::string> warnings_of(const Workload& workload) {

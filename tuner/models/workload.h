@@ -34,6 +34,7 @@ struct Workload {
     std::vector<ModelOperator> without_family;  ///< listed to the user as "not tuned with a model yet"
     std::vector<std::string> warnings{};        ///< what of the model is not understood
     std::vector<CapturedUse> captured{};        ///< of a capture, in the order of `problems`
+    std::vector<Problem> chosen_in_steps{};     ///< those of `problems` that a race alone says nothing of
 };
 
 /// A family of this build computes it.
@@ -43,6 +44,8 @@ struct Workload {
 [[nodiscard]] std::vector<std::string> warnings_of(const Workload& workload);
 
 [[nodiscard]] Workload model_workload(const Model& model, const WorkloadOptions& options);
+/// What is raced problem by problem.
+void drop_chosen_in_steps(Workload& workload);
 /// One operator or family by its name (kernel_templates/names.h): `fields` as spelled_fields takes them. They
 /// say all sizes of a call, or all but one, which is then tuned at the options' token counts; those have a
 /// default for families with one size. An operator's families that have no such fields are left out. Throws
