@@ -20,11 +20,13 @@ struct ChatFormat {
     // ChatML.
     std::string default_system{};  ///< for conversations that begin without one
     bool has_default_system = false;
-    bool drops_thoughts = false;  ///< Qwen3: <think>...</think> of earlier answers
+    bool drops_thoughts = false;     ///< Qwen3: <think>...</think> of earlier answers
+    bool continues_answers = false;  ///< behind an answer of the assistant no other one begins
     // Mistral: what stands around messages.
     std::string open{};
     std::string close{};
     std::string before_answer{};
+    std::string behind_answer{};  ///< and its EOS token
     bool trims_answer = false;
     enum class System : std::uint8_t {
         refused,

@@ -126,6 +126,7 @@ std::string chatml_text(const ChatFormat& format, const Conversation& conversati
                         thinks ? thoughtful_answer(message.content, i > query, i + 1 == conversation.size())
                                : message.content);
     }
+    if (format.continues_answers && conversation.back().role == Role::assistant) return text;
     return text + "<|im_start|>assistant\n";
 }
 
@@ -143,7 +144,7 @@ std::string mistral_text(const ChatFormat& format, const Conversation& conversat
         if (conversation[i].role == Role::assistant) {
             text += format.before_answer;
             text += format.trims_answer ? trimmed(content) : content;
-            text += words.eos;
+            text += words.eos + format.behind_answer;
             continue;
         }
         text += format.open;
