@@ -42,6 +42,7 @@ class HttpClientSocket {
     ~HttpClientSocket() { close(socket_); }
 
     [[nodiscard]] bool connected() const { return connected_; }
+    void close_writing() const { shutdown(socket_, SHUT_WR); }
     void send_text(std::string_view text) const {
         while (!text.empty()) {
             const ssize_t sent = ::send(socket_, text.data(), text.size(), MSG_NOSIGNAL);

@@ -239,6 +239,19 @@ TEST_CASE("a client that leaves frees its pages, whether it reads a stream or wa
     CHECK(metric(server, "hone_requests_total{outcome=\"left\"}") == 2);
 }
 
+TEST_CASE("a client that has closed its own side reads that its answer is not whole") {
+    MadeServer server;
+    server.engine().hold(true);
+    HttpClientSocket client(server.port());
+    client.send("POST", "/v1/completions", R"({"prompt": "a"})");
+    REQUIRE(server.wait_for_running(1));
+    client.close_writing();
+    const HttpResponse response = client.response();
+    CHECK(response.status == 400);
+    CHECK(response.json()["error"]["code"] == "client_left");
+    CHECK(server.wait_for_running(0));
+}
+
 TEST_CASE("a client that waits for its turn and leaves is cancelled, too") {
     MadeServer server(script);
     server.engine().hold(true);
