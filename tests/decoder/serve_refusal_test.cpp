@@ -133,6 +133,8 @@ TEST_CASE("a prompt over the context, another model, a body that is no JSON") {
         CHECK(refused.status == 400);
         CHECK(refused.message().starts_with("the body is no JSON: parse error at line"));
     }
+    CHECK(request(server.port(), "POST", "/v1/completions", std::string_view("{\"prompt\": \"a\"}\0{", 17))
+              .message() == "the body: byte 16 is zero, which JSON has nowhere");
     const std::string deep = std::string(100'000, '[');
     CHECK(request(server.port(), "POST", "/v1/completions", deep).message() ==
           "the body: nested deeper than 16 levels");
