@@ -34,11 +34,10 @@ std::string named_default(const JsonPlace& json) {
 }
 
 Source read_source(const fs::path& folder) {
-    std::error_code ignored;
-    if (const fs::path file = folder / "chat_template.jinja"; fs::exists(file, ignored))
+    if (const fs::path file = folder / "chat_template.jinja"; runtime::has_entry(file))
         return {place_of(file), runtime::read_text_file(file, max_template_bytes)};
     const fs::path file = folder / "tokenizer_config.json";
-    if (fs::exists(file, ignored)) {
+    if (runtime::has_entry(file)) {
         const nlohmann::json json = read_json_file(file);
         const JsonPlace place(json, place_of(file));
         if (const std::optional<JsonPlace> found = place.find("chat_template"))

@@ -174,6 +174,9 @@ TEST_CASE("no template, an unknown one, and a tokenizer that lacks its tokens ar
     CHECK(refusal(Folder(json{{"chat_template", outlines().at("mistral0.1")}}))
               .ends_with("the chat template needs a BOS token, which the folder does not name"));
     CHECK(refusal(Folder(json{{"chat_template", 5}})).find("chat_template: 5: ") != std::string::npos);
+    const Folder half_loaded(json{{"chat_template", outlines().at("qwen2")}});
+    std::filesystem::create_symlink("../blobs/0123", half_loaded.path() / "chat_template.jinja");
+    CHECK(refusal(half_loaded).ends_with("chat_template.jinja: a link to a file that is not there"));
     CHECK(refusal(Folder(json{{"chat_template", json::array()}}))
               .ends_with("it has none that is called \"default\""));
 }
