@@ -22,7 +22,7 @@ struct Template {
     constexpr std::size_t shown = 80;
     throw DecoderError(
         fmt::format("the chat template is not known ({}): {:?}...; known are those of Llama 3, ChatML "
-                    "(Qwen2, Qwen2.5, Qwen3), Mistral, Gemma 2 and Phi-3",
+                    "(Qwen2, Qwen2.5, Qwen3), Mistral, Gemma 2, Phi-3 and Phi-4",
                     why, lossy_utf8(text.substr(0, shown))));
 }
 
@@ -143,8 +143,37 @@ std::vector<std::string> chatml_outputs(bool thinks) {
     return known;
 }
 
+/// Phi-4, where each role has its statement.
+ChatFormat read_separated(const Template& from) {
+    std::vector<std::string> known{"`<|im_start|>assistant<|im_sep|>`"};
+    for (const char* role : {"system", "user", "assistant"})
+        known.push_back(fmt::format("`<|im_start|>{}<|im_sep|>`+message.content+`<|im_end|>`", role));
+    require_outputs(from, known, {"<|im_start|>", "<|im_sep|>", "<|im_end|>"});
+    return {.family = ChatFamily::chatml, .has_separator = true};
+}
+
+/// What LLaMA-Factory writes for models that it fine-tunes: a system message that is set, questions that open
+/// their answers, and other messages left out.
+ChatFormat read_opened(const Template& from) {
+    ChatFormat format{.family = ChatFamily::chatml, .opens_answers = true};
+    constexpr std::string_view set = "set system_message=";
+    constexpr std::string_view own = "set system_message=messages[0].content%}";
+    if (from.code.find(own) != from.code.rfind(set) || has(from.code, "|trim") || has(from.code, "bos_token"))
+        refuse(from.text, "of ChatML's kind, with system messages of another form");
+    format.has_default_system = from.code.find(set) != from.code.rfind(set);
+    if (format.has_default_system) format.default_system = literal_behind(from.code, "set system_message=`");
+    require_outputs(
+        from,
+        {"`<|im_start|>system\n`+system_message+`<|im_end|>\n`",
+         "`<|im_start|>user\n`+content+`<|im_end|>\n<|im_start|>assistant\n`", "content+`<|im_end|>\n`"},
+        {"<|im_start|>", "<|im_end|>"});
+    return format;
+}
+
 ChatFormat read_chatml(const Template& from) {
     const std::string_view code = from.code;
+    if (has(code, "<|im_sep|>")) return read_separated(from);
+    if (has(code, "+system_message+")) return read_opened(from);
     ChatFormat format{.family = ChatFamily::chatml};
     format.drops_thoughts = has(code, "</think>");
     if (format.drops_thoughts && !has_all(code, {"enable_thinking is false", "last_query_index"}))

@@ -18,6 +18,8 @@ struct ChatFormat {
     bool says_dates = false;
     std::string date{};  ///< the fixed one; empty: today's
     // ChatML.
+    bool has_separator = false;    ///< Phi-4: <|im_sep|> behind the role, and no line ends
+    bool opens_answers = false;    ///< fine-tuned ones: a question brings the answer's header with it
     std::string default_system{};  ///< for conversations that begin without one
     bool has_default_system = false;
     bool drops_thoughts = false;     ///< Qwen3: <think>...</think> of earlier answers

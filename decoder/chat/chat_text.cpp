@@ -113,7 +113,34 @@ std::string thoughtful_answer(std::string_view content, bool follows_query, bool
     return fmt::format("<think>\n{}\n</think>\n\n{}", thought, without_leading_lines(content));
 }
 
+std::string separated_text(const Conversation& conversation) {
+    std::string text;
+    for (const Message& message : conversation)
+        text += fmt::format("<|im_start|>{}<|im_sep|>{}<|im_end|>", name_of(message.role), message.content);
+    return text + "<|im_start|>assistant<|im_sep|>";
+}
+
+std::string opened_text(const ChatFormat& format, const Conversation& conversation) {
+    const bool has_own = begins_with_system(conversation);
+    std::string text;
+    if (has_own || format.has_default_system)
+        text = fmt::format("<|im_start|>system\n{}<|im_end|>\n",
+                           has_own ? conversation.front().content : format.default_system);
+    refuse_system(conversation, 1);
+    require_turns(conversation, has_own ? 1 : 0);
+    if (conversation.back().role != Role::user)
+        throw DecoderError("there is no message of the user to answer");
+    for (const Message& message : conversation) {
+        if (message.role == Role::user)
+            text += fmt::format("<|im_start|>user\n{}<|im_end|>\n<|im_start|>assistant\n", message.content);
+        if (message.role == Role::assistant) text += message.content + "<|im_end|>\n";
+    }
+    return text;
+}
+
 std::string chatml_text(const ChatFormat& format, const Conversation& conversation) {
+    if (format.has_separator) return separated_text(conversation);
+    if (format.opens_answers) return opened_text(format, conversation);
     std::string text;
     if (format.has_default_system && !begins_with_system(conversation))
         text = fmt::format("<|im_start|>system\n{}<|im_end|>\n", format.default_system);

@@ -2,6 +2,7 @@
 // (data/chats.json, made by make_chats.py). The templates themselves are their makers'; here are the
 // statements that they are known by.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "decoder/chat/chat_template.h"
 #include "decoder/chat/template_code.h"
@@ -40,6 +41,22 @@ std::string phi3(const std::string& with_system) {
     return "{% if " + with_system +
            R"( %}{{'<|system|>\n' + message['content'] + '<|end|>\n'}}{{'<|user|>\n' + message['content'] + '<|end|>\n'}})"
            R"({{'<|assistant|>\n' + message['content'] + '<|end|>\n'}}{{ '<|assistant|>\n' }}{{ eos_token }})";
+}
+
+std::string phi4() {
+    std::string text;
+    for (const char* role : {"system", "user", "assistant"})
+        text += fmt::format("{{{{'<|im_start|>{}<|im_sep|>' + message['content'] + '<|im_end|>'}}}}", role);
+    return text + "{{ '<|im_start|>assistant<|im_sep|>' }}";
+}
+
+/// As LLaMA-Factory has it.
+std::string opened(const std::string& default_system) {
+    return default_system +
+           "{% set system_message = messages[0]['content'] %}"
+           "{{ '<|im_start|>system\n' + system_message + '<|im_end|>\n' }}{% set content = "
+           "message['content'] %}{{ '<|im_start|>user\n' + content + "
+           "'<|im_end|>\n<|im_start|>assistant\n' }}{{ content + '<|im_end|>' + '\n' }}";
 }
 
 /// The statements of a model's template by which it is known.
@@ -168,7 +185,7 @@ TEST_CASE("no template, an unknown one, and a tokenizer that lacks its tokens ar
                        "it): \"{{ '### "
                        "User:") != std::string::npos);
     CHECK(unknown.ends_with(
-        "known are those of Llama 3, ChatML (Qwen2, Qwen2.5, Qwen3), Mistral, Gemma 2 and Phi-3"));
+        "known are those of Llama 3, ChatML (Qwen2, Qwen2.5, Qwen3), Mistral, Gemma 2, Phi-3 and Phi-4"));
     CHECK(refusal(Folder(json{{"chat_template", outlines().at("phi3")}}))
               .ends_with("the chat template needs the special token <|end|>, which the tokenizer lacks"));
     CHECK(refusal(Folder(json{{"chat_template", outlines().at("mistral0.1")}}))
@@ -191,10 +208,9 @@ TEST_CASE("kin of a known template that do something else are refused") {
         outlines().at("llama3") + "{% set system_message = 'x' %}",
         "{{ '<start_of_turn>model' + first_user_prefix + '<end_of_turn>' }}",
         "{{ bos_token + '<|user|>' + '<|end|>' + '<|assistant|>' }}",
-        // Phi-4: another token stands behind the role, and no line ends.
-        "{{'<|im_start|>user<|im_sep|>' + message['content'] + '<|im_end|>'}}{{ "
-        "'<|im_start|>assistant<|im_sep|>' }}",
-        // A default system message that is set, as fine-tuned models often have it.
+        phi4() + "{{ '<|im_start|>tool<|im_sep|>' + message['content'] + '<|im_end|>' }}",
+        phi4() + chatml_messages(),
+        // A default system message that is set, but questions that do not open their answers.
         "{% set system_message = 'You are a helpful assistant.' %}{{ '<|im_start|>system\n' + system_message "
         "+ "
         "'<|im_end|>\n' }}" +
@@ -212,6 +228,8 @@ TEST_CASE("kin of a known template that do something else are refused") {
         outlines().at("mistral0.1") + "{{ ' ' + message['content'] + eos_token }}",
         mistral("index0 == 0", "'[INST] '", "' [/INST]'", "message['content']"),
         outlines().at("mistral0.2") + "{% set system_message = 'Be nice.' %}",
+        opened("{% set system_message = 'Be brief.' %}") + "{{ '<|im_start|>assistant\n' }}",
+        opened("{% set system_message = 'Be brief.' %}") + "{% set system_message = 'Be nice.' %}",
         outlines().at("gemma2") + "{{ '<start_of_turn>user\\n' + message['content'] + '<end_of_turn>\\n' }}",
         outlines().at("phi3") + "{{ '<|user|>' + message['content'] + '<|end|>' }}",
     };
@@ -252,6 +270,21 @@ TEST_CASE("what differs between templates of a family is read out of them") {
           "<|im_start|>user\n1<|im_end|>\n<|im_start|>assistant\n2<|im_end|>\n");
     CHECK(text(last + chatml_messages(), {{Role::user, "1"}}) ==
           "<|im_start|>user\n1<|im_end|>\n<|im_start|>assistant\n");
+    CHECK(text(phi4(), {{Role::system, "s"}, {Role::user, "1"}, {Role::assistant, "2"}, {Role::user, "3"}}) ==
+          "<|im_start|>system<|im_sep|>s<|im_end|><|im_start|>user<|im_sep|>1<|im_end|>"
+          "<|im_start|>assistant<|im_sep|>2<|im_end|><|im_start|>user<|im_sep|>3<|im_end|>"
+          "<|im_start|>assistant<|im_sep|>");
+    const std::string answered =
+        "<|im_start|>user\n1<|im_end|>\n<|im_start|>assistant\n2<|im_end|>\n"
+        "<|im_start|>user\n3<|im_end|>\n<|im_start|>assistant\n";
+    const std::string with_default = opened("{% set system_message = 'You are helpful.' %}");
+    CHECK(text(opened(""), talk) == answered);
+    CHECK(text(with_default, talk) == "<|im_start|>system\nYou are helpful.<|im_end|>\n" + answered);
+    CHECK(text(with_default, {{Role::system, "s"}, {Role::user, "1"}}) ==
+          "<|im_start|>system\ns<|im_end|>\n<|im_start|>user\n1<|im_end|>\n<|im_start|>assistant\n");
+    CHECK_THROWS_AS(text(with_default, {{Role::user, "1"}, {Role::assistant, "2"}}), DecoderError);
+    CHECK_THROWS_AS(text(with_default, {{Role::user, "1"}, {Role::user, "2"}}), DecoderError);
+    CHECK_THROWS_AS(text(with_default, {{Role::system, "s"}}), DecoderError);
     // A quote in the default system message.
     CHECK(text(R"({{ "<|im_start|>system\nYou're \"it\".<|im_end|>\n" }})" + chatml_messages(),
                {{Role::user, "1"}})
