@@ -44,12 +44,15 @@ std::vector<std::string_view> outputs_of(std::string_view code) {
     return outputs;
 }
 
-/// Refuses a template that writes something else than `known`. One that knows tools writes more for them,
-/// but not the tokens `marks`.
+/// Refuses a template that writes something else than `known`, or never the first of these, which answers
+/// follow. One that knows tools writes more for them, but not the tokens `marks`.
 void require_outputs(const Template& from, const std::vector<std::string>& known,
                      std::initializer_list<std::string_view> marks) {
     const bool knows_tools = has(from.code, "tool");
-    for (const std::string_view output : outputs_of(from.code)) {
+    const std::vector<std::string_view> outputs = outputs_of(from.code);
+    if (std::ranges::find(outputs, known.front()) == outputs.end())
+        refuse(from.text, fmt::format("it never writes {:?}", known.front()));
+    for (const std::string_view output : outputs) {
         const bool has_mark =
             std::ranges::any_of(marks, [&](std::string_view mark) { return has(output, mark); });
         if (output.starts_with("raise_exception(") || (knows_tools && !has_mark) ||
@@ -78,7 +81,7 @@ void read_dates(const Template& from, ChatFormat& format) {
 
 std::vector<std::string> llama3_outputs(const ChatFormat& format) {
     constexpr const char* message = "<|end_header_id|>\n\n`+message.content|trim+`<|eot_id|>`";
-    std::vector<std::string> known{"bos_token", "`<|start_header_id|>assistant<|end_header_id|>\n\n`",
+    std::vector<std::string> known{"`<|start_header_id|>assistant<|end_header_id|>\n\n`", "bos_token",
                                    fmt::format("`<|start_header_id|>`+message.role+`{}", message)};
     for (const char* role : {"system", "user", "assistant"})
         known.push_back(fmt::format("`<|start_header_id|>{}{}", role, message));
@@ -162,11 +165,10 @@ ChatFormat read_opened(const Template& from) {
         refuse(from.text, "of ChatML's kind, with system messages of another form");
     format.has_default_system = from.code.find(set) != from.code.rfind(set);
     if (format.has_default_system) format.default_system = literal_behind(from.code, "set system_message=`");
-    require_outputs(
-        from,
-        {"`<|im_start|>system\n`+system_message+`<|im_end|>\n`",
-         "`<|im_start|>user\n`+content+`<|im_end|>\n<|im_start|>assistant\n`", "content+`<|im_end|>\n`"},
-        {"<|im_start|>", "<|im_end|>"});
+    require_outputs(from,
+                    {"`<|im_start|>user\n`+content+`<|im_end|>\n<|im_start|>assistant\n`",
+                     "`<|im_start|>system\n`+system_message+`<|im_end|>\n`", "content+`<|im_end|>\n`"},
+                    {"<|im_start|>", "<|im_end|>"});
     return format;
 }
 
@@ -229,7 +231,7 @@ ChatFormat read_mistral(const Template& from) {
     read_mistral_system(from, format);
     require_outputs(
         from,
-        {"bos_token", fmt::format("`{}`+message.content+`{}`", format.open, format.close),
+        {fmt::format("`{}`+message.content+`{}`", format.open, format.close), "bos_token",
          fmt::format("`{}`+system_message+`\n\n`+message.content+`{}`", format.open, format.close),
          read_mistral_answer(from, format), "`]`+eos_token"},
         {"[INST]", "eos_token"});
@@ -240,7 +242,7 @@ ChatFormat read_gemma(const Template& from) {
     if (!has_all(from.code, {"System role not supported", "roles must alternate"}))
         refuse(from.text, "of Gemma's kind, but not Gemma 2's");
     require_outputs(from,
-                    {"bos_token", "`<start_of_turn>model\n`",
+                    {"`<start_of_turn>model\n`", "bos_token",
                      "`<start_of_turn>`+role+`\n`+message.content|trim+`<end_of_turn>\n`"},
                     {"<start_of_turn>", "<end_of_turn>"});
     return {.family = ChatFamily::gemma, .begins_with_bos = has(from.code, "bos_token")};

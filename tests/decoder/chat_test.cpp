@@ -205,6 +205,8 @@ TEST_CASE("kin of a known template that do something else are refused") {
         outlines().at("mistral0.1") + "{{ '[SYSTEM_PROMPT]' }}",
         outlines().at("qwen2") + "{% if '</think>' in content %}",
         outlines().at("qwen2") + "{{ bos_token }}",
+        "{{'<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>\\n'}}{# "
+        "<|im_start|>assistant #}",
         outlines().at("llama3") + "{% set system_message = 'x' %}",
         "{{ '<start_of_turn>model' + first_user_prefix + '<end_of_turn>' }}",
         "{{ bos_token + '<|user|>' + '<|end|>' + '<|assistant|>' }}",
