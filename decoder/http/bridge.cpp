@@ -318,15 +318,19 @@ HONE_BRIDGE void hone_http_stream(hone_http_exchange* exchange, const char* type
     exchange->response->status = 200;
     exchange->response->set_header("Cache-Control", "no-cache");
     const hone_http_callbacks& callbacks = exchange->callbacks;
-    exchange->response->set_chunked_content_provider(
-        type,
-        [exchange, &callbacks, state](std::size_t, httplib::DataSink& sink) {
-            exchange->sink = &sink;
-            const bool whole = callbacks.stream(callbacks.user, exchange, state);
-            if (whole) sink.done();
-            return whole;
-        },
-        [&callbacks, state](bool) { callbacks.end_stream(callbacks.user, state); });
+    const auto hand_out = [exchange, &callbacks, state](std::size_t, httplib::DataSink& sink) {
+        exchange->sink = &sink;
+        const bool whole = callbacks.stream(callbacks.user, exchange, state);
+        if (whole) sink.done();
+        return whole;
+    };
+    const auto end = [&callbacks, state](bool) { callbacks.end_stream(callbacks.user, state); };
+    if (exchange->request->version != "HTTP/1.0")
+        return exchange->response->set_chunked_content_provider(type, hand_out, end);
+    // Knows no pieces: the body ends with the connection.
+    exchange->is_whole = false;
+    close_behind(*exchange->request, *exchange->response);
+    exchange->response->set_content_provider(type, hand_out, end);
 }
 
 HONE_BRIDGE bool hone_http_write(hone_http_exchange* exchange, hone_http_text piece) {

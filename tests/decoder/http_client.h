@@ -82,6 +82,19 @@ class HttpClientSocket {
         return response;
     }
 
+    /// One that has no length: until the connection is closed.
+    HttpResponse response_to_the_end() {
+        HttpResponse response;
+        if (!wait_for("\r\n\r\n")) return response;
+        while (receive()) {
+        }
+        const std::size_t end = came_.find("\r\n\r\n") + 4;
+        response.head = came_.substr(0, end);
+        response.body = came_.substr(end);
+        response.status = std::stoi(response.head.substr(9, 3));
+        return response;
+    }
+
   private:
     bool receive() {
         char bytes[4096];

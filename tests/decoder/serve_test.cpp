@@ -134,6 +134,26 @@ TEST_CASE("pieces come while the rest is still being made") {
     CHECK(server.engine().state().running == 1);
 }
 
+TEST_CASE("a client of HTTP/1.0 gets a stream without the marks of pieces, to the connection's end") {
+    const MadeServer server;
+    const std::string body = R"({"prompt": "a", "max_tokens": 64, "stream": true})";
+    for (const char* connection : {"", "Connection: keep-alive\r\n"}) {
+        CAPTURE(connection);
+        HttpClientSocket client(server.port());
+        client.send_text(fmt::format("POST /v1/completions HTTP/1.0\r\n{}Content-Length: {}\r\n\r\n{}",
+                                     connection, body.size(), body));
+        const HttpResponse response = client.response_to_the_end();
+        CHECK(response.status == 200);
+        CHECK(response.head.find("Transfer-Encoding") == std::string::npos);
+        bool done = false;
+        std::string text;
+        for (const json& event : events(response.body, done))
+            text += event["choices"][0]["text"].get<std::string>();
+        CHECK(done);
+        CHECK(text == "Hello, world! And more.");
+    }
+}
+
 TEST_CASE("a stream of several texts ends each of them once") {
     MadeServer server(script);
     const HttpResponse response =
