@@ -116,6 +116,51 @@ TEST_CASE("fields that change nothing are no reason to refuse") {
                          {"response_format", {{"type", "text"}}},
                          {"user", "someone"}})
               .status == 200);
+    CHECK(server
+              .complete({{"prompt", "a"},
+                         {"min_tokens", 0},
+                         {"stop_token_ids", json::array()},
+                         {"use_beam_search", false},
+                         {"length_penalty", 1.0},
+                         {"skip_special_tokens", true},
+                         {"guided_json", nullptr},
+                         {"chat_template_kwargs", json::object()},
+                         {"add_generation_prompt", true},
+                         {"continue_final_message", false}})
+              .status == 200);
+}
+
+TEST_CASE("fields of other servers that would change the answer are refused, and not passed over") {
+    MadeServer server;
+    const std::vector<std::pair<const char*, json>> fields{
+        {"min_tokens", 5},
+        {"stop_token_ids", {7}},
+        {"bad_words", {"no"}},
+        {"allowed_token_ids", {1, 2}},
+        {"use_beam_search", true},
+        {"length_penalty", 0.5},
+        {"typical_p", 0.9},
+        {"truncate_prompt_tokens", 3},
+        {"skip_special_tokens", false},
+        {"include_stop_str_in_output", true},
+        {"guided_json", json::object()},
+        {"guided_regex", "a+"},
+        {"guided_choice", {"a", "b"}},
+        {"guided_grammar", "root ::= a"},
+        {"structured_outputs", {{"regex", "a"}}},
+        {"chat_template", "{{ messages }}"},
+        {"chat_template_kwargs", {{"enable_thinking", false}}},
+        {"add_generation_prompt", false},
+        {"continue_final_message", true},
+    };
+    for (const auto& [name, value] : fields) {
+        CAPTURE(name);
+        const HttpResponse response =
+            server.chat({{"messages", {{{"role", "user"}, {"content", "a"}}}}, {name, value}});
+        CHECK(response.status == 400);
+        CHECK(response.json()["error"]["param"] == name);
+        CHECK(response.message().find("; allowed: ") != std::string::npos);
+    }
 }
 
 TEST_CASE("a prompt over the context, another model, a body that is no JSON") {
