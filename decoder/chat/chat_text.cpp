@@ -22,7 +22,7 @@ bool is_space(char32_t c) {
            c == 0x3000;
 }
 
-/// Without spaces at both ends. The text is well-formed: it comes out of JSON.
+/// Without spaces at both ends. The text is well-formed.
 std::string_view trimmed(std::string_view text) {
     while (!text.empty() && is_space(first_code_point(text))) text.remove_prefix(first_length(text));
     while (!text.empty()) {
@@ -202,8 +202,12 @@ std::string phi3_text(const ChatFormat& format, const Conversation& conversation
 
 }  // namespace
 
-std::string chat_text(const ChatFormat& format, const Conversation& conversation, const ChatWords& words) {
-    if (conversation.empty()) throw DecoderError("the conversation is empty");
+std::string chat_text(const ChatFormat& format, const Conversation& said, const ChatWords& words) {
+    if (said.empty()) throw DecoderError("the conversation is empty");
+    Conversation conversation = said;
+    for (Message& message : conversation) {  // a terminal and C send what they like
+        if (!is_utf8(message.content)) message.content = lossy_utf8(message.content);
+    }
     switch (format.family) {
         case ChatFamily::llama3: return llama3_text(format, conversation, words);
         case ChatFamily::chatml: return chatml_text(format, conversation);

@@ -7,6 +7,7 @@
 #include "decoder/chat/chat_template.h"
 #include "decoder/chat/template_code.h"
 #include "decoder/error.h"
+#include "decoder/text/utf8.h"
 #include "tests/decoder/support.h"
 
 using namespace hone;
@@ -238,6 +239,18 @@ TEST_CASE("kin of a known template that do something else are refused") {
     for (const std::string& text : kin) {
         CAPTURE(text);
         CHECK_THROWS_AS(static_cast<void>(read_chat_format(text)), DecoderError);
+    }
+}
+
+TEST_CASE("bytes that are no characters become U+FFFD, wherever they end") {
+    const ChatFormat format = read_chat_format(outlines().at("llama3"));
+    for (const char* cut : {"\xE2\x80", "\xE2", " \xE3\x80", "\xC2", "x\xE2\x80", "\xFF \xE2\x80"}) {
+        CAPTURE(cut);
+        std::string copy = cut;  // with nothing behind it that would make a space of it
+        copy.shrink_to_fit();
+        const std::string text = chat_text(format, {{Role::user, copy}}, {});
+        CHECK(is_utf8(text));
+        CHECK(text.find("\xEF\xBF\xBD<|eot_id|>") != std::string::npos);
     }
 }
 
