@@ -126,6 +126,12 @@ class Reader {
 
 }  // namespace
 
-TemplateCode template_code(std::string_view chat_template) { return Reader(chat_template).run(); }
+/// Lines end as Jinja has them, whatever they end with in the file.
+TemplateCode template_code(std::string_view chat_template) {
+    std::string text(chat_template);
+    replace_all(text, "\r\n", "\n");
+    replace_all(text, "\r", "\n");
+    return Reader(text).run();
+}
 
 }  // namespace hone::decoder

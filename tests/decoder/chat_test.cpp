@@ -311,6 +311,8 @@ TEST_CASE("statements are read whatever their spelling, and text between them is
     CHECK(code(R"({{- 'a' + "b\n"  +  message [ 'role' ] }})") == "{{`ab\n`+message.role}}");
     CHECK(code("{%if  not  a%}{#- it's a comment -#}{{ 'it''s' }}{%- endif -%}") ==
           "{%if not a%}{{`it``s`}}{%endif%}");
+    CHECK(code("{{ 'a\r\nb\rc' }}\r\n") == "{{`a\nb\nc`}}");
+    CHECK_FALSE(template_code("{% a %}\r\n{% b %}\r\n").has_text);
     CHECK(code("{{ 'never closed") == "{{`never closed`}}");
     CHECK(code("{% raw") == "{%raw%}");
     for (const char* text : {"", "\n", "{% a %}\n{% b %}\n", "  {% a %}\n  {% b %}", "{{ a }}  \n\n {{- b }}",
