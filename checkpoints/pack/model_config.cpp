@@ -12,8 +12,7 @@ constexpr std::size_t max_config_bytes = std::size_t{4} << 20;
 
 nlohmann::json model_config(const Checkpoint& checkpoint) {
     const std::filesystem::path file = checkpoint.folder() / "config.json";
-    std::error_code ignored;
-    if (!std::filesystem::exists(file, ignored)) return nlohmann::json::object();
+    if (!runtime::has_entry(file)) return nlohmann::json::object();
     return runtime::parse_json_object(runtime::read_text_file(file, max_config_bytes), file.string());
 }
 

@@ -92,8 +92,7 @@ class Quantization {
 
     void copy_companion(const OutputFolder& folder, const char* name) const {
         const fs::path file = checkpoint_.folder() / name;
-        std::error_code ignored;
-        if (fs::exists(file, ignored))
+        if (runtime::has_entry(file))
             folder.write_text(name, runtime::read_text_file(file, max_companion_bytes));
     }
 

@@ -40,8 +40,8 @@ Checkpoint Checkpoint::open(const fs::path& path) {
         checkpoint.open_file(path);
         return checkpoint;
     }
-    const bool single = fs::exists(path / single_name, ignored);
-    const bool sharded = fs::exists(path / index_name, ignored);
+    const bool single = runtime::has_entry(path / single_name);
+    const bool sharded = runtime::has_entry(path / index_name);
     if (single == sharded) {
         throw CheckpointError(fmt::format("{}: has {} {} {} {}; one of them makes a checkpoint",
                                           path.string(), single ? "both" : "neither", single_name,

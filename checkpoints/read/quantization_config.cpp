@@ -29,8 +29,7 @@ bool QuantizationConfig::is_of_cache_alone(const nlohmann::json& values) {
 }
 
 std::optional<QuantizationConfig> QuantizationConfig::read(const fs::path& folder) {
-    std::error_code ignored;
-    if (const fs::path file = folder / "config.json"; fs::exists(file, ignored)) {
+    if (const fs::path file = folder / "config.json"; runtime::has_entry(file)) {
         nlohmann::json root = read_object(file);
         const auto found = root.find("quantization_config");
         if (found != root.end() && !found->is_null() && !is_of_cache_alone(*found))
@@ -38,15 +37,14 @@ std::optional<QuantizationConfig> QuantizationConfig::read(const fs::path& folde
     }
     for (const auto& [name, method] :
          {std::pair{"quantize_config.json", "gptq"}, {"quant_config.json", "awq"}}) {
-        if (const fs::path file = folder / name; fs::exists(file, ignored))
+        if (const fs::path file = folder / name; runtime::has_entry(file))
             return QuantizationConfig(read_object(file), file.string(), method);
     }
     return of_modelopt(folder / "hf_quant_config.json");
 }
 
 std::optional<QuantizationConfig> QuantizationConfig::of_modelopt(const fs::path& file) {
-    std::error_code ignored;
-    if (!fs::exists(file, ignored)) return std::nullopt;
+    if (!runtime::has_entry(file)) return std::nullopt;
     nlohmann::json root = read_object(file);
     nlohmann::json& values = root["quantization"];
     // Without an algorithm of the weights the file is of the cache alone.

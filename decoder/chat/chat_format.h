@@ -18,13 +18,17 @@ struct ChatFormat {
     bool says_dates = false;
     std::string date{};  ///< the fixed one; empty: today's
     // ChatML.
+    bool has_separator = false;    ///< Phi-4: <|im_sep|> behind the role, and no line ends
+    bool opens_answers = false;    ///< fine-tuned ones: a question brings the answer's header with it
     std::string default_system{};  ///< for conversations that begin without one
     bool has_default_system = false;
-    bool drops_thoughts = false;  ///< Qwen3: <think>...</think> of earlier answers
+    bool drops_thoughts = false;     ///< Qwen3: <think>...</think> of earlier answers
+    bool continues_answers = false;  ///< behind an answer of the assistant no other one begins
     // Mistral: what stands around messages.
     std::string open{};
     std::string close{};
     std::string before_answer{};
+    std::string behind_answer{};  ///< and its EOS token
     bool trims_answer = false;
     enum class System : std::uint8_t {
         refused,

@@ -34,11 +34,10 @@ std::string named_default(const JsonPlace& json) {
 }
 
 Source read_source(const fs::path& folder) {
-    std::error_code ignored;
-    if (const fs::path file = folder / "chat_template.jinja"; fs::exists(file, ignored))
+    if (const fs::path file = folder / "chat_template.jinja"; runtime::has_entry(file))
         return {place_of(file), runtime::read_text_file(file, max_template_bytes)};
     const fs::path file = folder / "tokenizer_config.json";
-    if (fs::exists(file, ignored)) {
+    if (runtime::has_entry(file)) {
         const nlohmann::json json = read_json_file(file);
         const JsonPlace place(json, place_of(file));
         if (const std::optional<JsonPlace> found = place.find("chat_template"))
@@ -49,8 +48,9 @@ Source read_source(const fs::path& folder) {
 }
 
 /// The tokens that messages are made of, the one that ends a turn first. Mistral's may be plain text.
-std::vector<const char*> tokens_of(ChatFamily family) {
-    switch (family) {
+std::vector<const char*> tokens_of(const ChatFormat& format) {
+    if (format.has_separator) return {"<|im_end|>", "<|im_start|>", "<|im_sep|>"};
+    switch (format.family) {
         case ChatFamily::llama3: return {"<|eot_id|>", "<|start_header_id|>", "<|end_header_id|>"};
         case ChatFamily::chatml: return {"<|im_end|>", "<|im_start|>"};
         case ChatFamily::mistral: return {};
@@ -90,7 +90,7 @@ ChatTemplate ChatTemplate::load(const fs::path& folder, const Tokenizer& tokeniz
     const Source source = read_source(folder);
     ChatTemplate loaded;
     loaded.format_ = read_format(source);
-    for (const char* token : tokens_of(loaded.format_.family)) {
+    for (const char* token : tokens_of(loaded.format_)) {
         const std::optional<int> id = tokenizer.id_of(token);
         if (!id || !tokenizer.is_special(*id))
             throw DecoderError(

@@ -22,7 +22,7 @@ bool is_space(char32_t c) {
            c == 0x3000;
 }
 
-/// Without spaces at both ends. The text is well-formed: it comes out of JSON.
+/// Without spaces at both ends. The text is well-formed.
 std::string_view trimmed(std::string_view text) {
     while (!text.empty() && is_space(first_code_point(text))) text.remove_prefix(first_length(text));
     while (!text.empty()) {
@@ -113,7 +113,34 @@ std::string thoughtful_answer(std::string_view content, bool follows_query, bool
     return fmt::format("<think>\n{}\n</think>\n\n{}", thought, without_leading_lines(content));
 }
 
+std::string separated_text(const Conversation& conversation) {
+    std::string text;
+    for (const Message& message : conversation)
+        text += fmt::format("<|im_start|>{}<|im_sep|>{}<|im_end|>", name_of(message.role), message.content);
+    return text + "<|im_start|>assistant<|im_sep|>";
+}
+
+std::string opened_text(const ChatFormat& format, const Conversation& conversation) {
+    const bool has_own = begins_with_system(conversation);
+    std::string text;
+    if (has_own || format.has_default_system)
+        text = fmt::format("<|im_start|>system\n{}<|im_end|>\n",
+                           has_own ? conversation.front().content : format.default_system);
+    refuse_system(conversation, 1);
+    require_turns(conversation, has_own ? 1 : 0);
+    if (conversation.back().role != Role::user)
+        throw DecoderError("there is no message of the user to answer");
+    for (const Message& message : conversation) {
+        if (message.role == Role::user)
+            text += fmt::format("<|im_start|>user\n{}<|im_end|>\n<|im_start|>assistant\n", message.content);
+        if (message.role == Role::assistant) text += message.content + "<|im_end|>\n";
+    }
+    return text;
+}
+
 std::string chatml_text(const ChatFormat& format, const Conversation& conversation) {
+    if (format.has_separator) return separated_text(conversation);
+    if (format.opens_answers) return opened_text(format, conversation);
     std::string text;
     if (format.has_default_system && !begins_with_system(conversation))
         text = fmt::format("<|im_start|>system\n{}<|im_end|>\n", format.default_system);
@@ -126,6 +153,7 @@ std::string chatml_text(const ChatFormat& format, const Conversation& conversati
                         thinks ? thoughtful_answer(message.content, i > query, i + 1 == conversation.size())
                                : message.content);
     }
+    if (format.continues_answers && conversation.back().role == Role::assistant) return text;
     return text + "<|im_start|>assistant\n";
 }
 
@@ -143,7 +171,7 @@ std::string mistral_text(const ChatFormat& format, const Conversation& conversat
         if (conversation[i].role == Role::assistant) {
             text += format.before_answer;
             text += format.trims_answer ? trimmed(content) : content;
-            text += words.eos;
+            text += words.eos + format.behind_answer;
             continue;
         }
         text += format.open;
@@ -174,8 +202,12 @@ std::string phi3_text(const ChatFormat& format, const Conversation& conversation
 
 }  // namespace
 
-std::string chat_text(const ChatFormat& format, const Conversation& conversation, const ChatWords& words) {
-    if (conversation.empty()) throw DecoderError("the conversation is empty");
+std::string chat_text(const ChatFormat& format, const Conversation& said, const ChatWords& words) {
+    if (said.empty()) throw DecoderError("the conversation is empty");
+    Conversation conversation = said;
+    for (Message& message : conversation) {  // a terminal and C send what they like
+        if (!is_utf8(message.content)) message.content = lossy_utf8(message.content);
+    }
     switch (format.family) {
         case ChatFamily::llama3: return llama3_text(format, conversation, words);
         case ChatFamily::chatml: return chatml_text(format, conversation);

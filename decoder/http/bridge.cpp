@@ -1,9 +1,13 @@
 #include "decoder/http/bridge.h"
 
+#include <strings.h>
+
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "decoder/http/connection.h"
@@ -31,7 +35,7 @@ namespace {
 using Exchange = hone_http_exchange;
 
 constexpr std::size_t max_path = 1024;
-constexpr std::size_t header_bytes = std::size_t{64} << 10;
+constexpr std::size_t head_bytes = std::size_t{64} << 10;
 /// A body that is too long is read on up to so many times what is allowed, so that the client sees why.
 constexpr std::size_t patience = 4;
 constexpr int backlog = 1024;
@@ -57,6 +61,8 @@ void socket_options(socket_t socket) {
 void read_body(Exchange& exchange) {
     const httplib::ContentReader& reader = *std::exchange(exchange.reader, nullptr);
     std::size_t size = 0;
+    // With the lines between pieces, which may be as short as they like.
+    exchange.connection.begin_body(patience * exchange.max_body_bytes + head_bytes);
     exchange.is_whole = reader([&](const char* data, std::size_t more) {
         size += more;
         if (size > exchange.max_body_bytes) exchange.too_long = true;
@@ -87,15 +93,43 @@ class Threads final : public httplib::ThreadPool {
     std::atomic<int>& open_;
 };
 
-/// Whether a request is refused before its body is read, by which status; else 0. Where two headers say
-/// differently where a body ends, a proxy may see other requests than we do.
-int refusal(const httplib::Request& request) {
-    if (request.path.size() > max_path) return 414;
+/// Of a number as Content-Length has it.
+bool is_above(const std::string& number, std::size_t most) {
+    std::size_t value = 0;
+    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
+    return error != std::errc() || value > most;
+}
+
+/// A name with a space in it is another name for some, and the same for others.
+bool has_spaced_name(const httplib::Headers& headers) {
+    return std::ranges::any_of(
+        headers, [](const auto& header) { return header.first.find_first_of(" \t") != std::string::npos; });
+}
+
+bool has_body(const httplib::Request& request) {
+    return request.has_header("Content-Length") || request.has_header("Transfer-Encoding");
+}
+
+bool ends_clearly(const httplib::Request& request) {
     const std::size_t lengths = request.get_header_value_count("Content-Length");
-    const bool in_chunks = request.has_header("Transfer-Encoding");
+    const std::size_t encodings = request.get_header_value_count("Transfer-Encoding");
+    if (lengths + encodings == 0) return true;
+    if (lengths + encodings > 1) return false;
+    if (encodings == 1)
+        return strcasecmp(request.get_header_value("Transfer-Encoding").c_str(), "chunked") == 0;
     const std::string length = request.get_header_value("Content-Length");
-    const bool is_number = length.find_first_not_of("0123456789") == std::string::npos;
-    if (lengths + (in_chunks ? 1 : 0) > 1 || !is_number) return 400;
+    return !length.empty() && length.find_first_not_of("0123456789") == std::string::npos;
+}
+
+/// Whether a request is refused before its body is read, by which status; else 0. Where it is not clear where
+/// a body ends, a proxy may see other requests than we do.
+int refusal(const httplib::Request& request, std::size_t max_body_bytes) {
+    if (request.path.size() > max_path) return 414;
+    if (!ends_clearly(request) || has_spaced_name(request.headers)) return 400;
+    if (request.method == "POST" && !has_body(request)) return 411;
+    if (request.has_header("Content-Length") &&
+        is_above(request.get_header_value("Content-Length"), patience * max_body_bytes))
+        return 413;  // nobody waits for so much
     const std::string encoding = request.get_header_value("Content-Encoding");
     if (!encoding.empty() && encoding != "identity") return 415;
     return request.is_multipart_form_data() ? 415 : 0;
@@ -149,14 +183,13 @@ class Server final : public httplib::Server {
   private:
     void add_handlers() {
         set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
-            if (const int status = refusal(request); status != 0) {
+            if (const int status = refusal(request, options_.max_body_bytes); status != 0) {
                 response.status = status;
                 return HandlerResponse::Handled;
             }
             if (request.method == "POST") return HandlerResponse::Unhandled;
             handle(request, response, nullptr);
-            if (request.has_header("Content-Length") || request.has_header("Transfer-Encoding"))
-                current->is_whole = false;
+            if (has_body(request)) current->is_whole = false;
             return HandlerResponse::Handled;
         });
         Post(".*", [this](const httplib::Request& request, httplib::Response& response,
@@ -173,10 +206,9 @@ class Server final : public httplib::Server {
 
     void handle(const httplib::Request& request, httplib::Response& response,
                 const httplib::ContentReader* reader) {
-        const bool has_body = request.has_header("Content-Length") || request.has_header("Transfer-Encoding");
         current->request = &request;
         current->response = &response;
-        current->reader = has_body ? reader : nullptr;
+        current->reader = reader;
         callbacks_.handle(callbacks_.user, current);
         if (current->reader != nullptr) current->is_whole = false;
         if (!current->is_whole) close_behind(request, response);
@@ -184,7 +216,7 @@ class Server final : public httplib::Server {
 
     bool process_and_close_socket(socket_t socket) override {
         try {
-            Connection connection(socket, {.request_bytes = patience * options_.max_body_bytes + header_bytes,
+            Connection connection(socket, {.head_bytes = head_bytes,
                                            .request = std::chrono::milliseconds(options_.request_timeout_ms),
                                            .write = std::chrono::milliseconds(options_.write_timeout_ms),
                                            .crowded = [this] { return is_crowded(); }});
@@ -286,15 +318,19 @@ HONE_BRIDGE void hone_http_stream(hone_http_exchange* exchange, const char* type
     exchange->response->status = 200;
     exchange->response->set_header("Cache-Control", "no-cache");
     const hone_http_callbacks& callbacks = exchange->callbacks;
-    exchange->response->set_chunked_content_provider(
-        type,
-        [exchange, &callbacks, state](std::size_t, httplib::DataSink& sink) {
-            exchange->sink = &sink;
-            const bool whole = callbacks.stream(callbacks.user, exchange, state);
-            if (whole) sink.done();
-            return whole;
-        },
-        [&callbacks, state](bool) { callbacks.end_stream(callbacks.user, state); });
+    const auto hand_out = [exchange, &callbacks, state](std::size_t, httplib::DataSink& sink) {
+        exchange->sink = &sink;
+        const bool whole = callbacks.stream(callbacks.user, exchange, state);
+        if (whole) sink.done();
+        return whole;
+    };
+    const auto end = [&callbacks, state](bool) { callbacks.end_stream(callbacks.user, state); };
+    if (exchange->request->version != "HTTP/1.0")
+        return exchange->response->set_chunked_content_provider(type, hand_out, end);
+    // Knows no pieces: the body ends with the connection.
+    exchange->is_whole = false;
+    close_behind(*exchange->request, *exchange->response);
+    exchange->response->set_content_provider(type, hand_out, end);
 }
 
 HONE_BRIDGE bool hone_http_write(hone_http_exchange* exchange, hone_http_text piece) {

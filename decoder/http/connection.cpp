@@ -46,7 +46,8 @@ Connection::~Connection() {
 }
 
 void Connection::begin_request() {
-    bytes_left_ = limits_.request_bytes;
+    bytes_left_ = limits_.head_bytes;
+    came_ = 0;
     begun_ = Clock::now();
 }
 
@@ -54,8 +55,7 @@ void Connection::begin_request() {
 Connection::Clock::time_point Connection::deadline() const {
     std::chrono::milliseconds most = limits_.request;
     if (limits_.crowded()) {
-        const std::size_t came = limits_.request_bytes - bytes_left_;
-        const std::chrono::milliseconds earned(1000 * came / crowded_bytes_a_second);
+        const std::chrono::milliseconds earned(1000 * came_ / crowded_bytes_a_second);
         most = std::min(most, crowded_request + earned);
     }
     return begun_ + most;
@@ -104,6 +104,7 @@ ssize_t Connection::read(char* to, size_t size) {
     std::memcpy(to, buffer_.data() + begin_, given);
     begin_ += given;
     bytes_left_ -= given;
+    came_ += given;
     return static_cast<ssize_t>(given);
 }
 

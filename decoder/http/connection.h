@@ -13,7 +13,7 @@
 namespace hone::decoder {
 
 struct ConnectionLimits {
-    std::size_t request_bytes = 0;
+    std::size_t head_bytes = 0;           ///< up to where the body begins
     std::chrono::milliseconds request{};  ///< from a request's first byte to its last
     std::chrono::milliseconds write{};    ///< without a byte taken
     /// Whether others wait for this connection's thread: a request then has to come faster.
@@ -38,6 +38,8 @@ class Connection final : public httplib::Stream {
     }
     /// The limits count from here.
     void begin_request();
+    /// The head has come, and so many bytes may follow it.
+    void begin_body(std::size_t bytes) { bytes_left_ = bytes; }
     [[nodiscard]] bool connected() const;
 
     [[nodiscard]] bool is_readable() const override;
@@ -63,7 +65,8 @@ class Connection final : public httplib::Stream {
     std::array<char, 16384> buffer_{};  ///< read and not yet asked for: from begin_ to end_
     std::size_t begin_ = 0;
     std::size_t end_ = 0;
-    std::size_t bytes_left_ = 0;  ///< of the request
+    std::size_t bytes_left_ = 0;  ///< of the request's head, or of its body
+    std::size_t came_ = 0;        ///< of the request
     Clock::time_point begun_{};
 };
 

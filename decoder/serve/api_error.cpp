@@ -16,7 +16,7 @@ nlohmann::json text_or_null(const std::string& text) {
 
 nlohmann::json ApiError::json() const {
     return {{"error",
-             {{"message", what()},
+             {{"message", message_},
               {"type", type_of(status_)},
               {"param", text_or_null(param_)},
               {"code", text_or_null(code_)}}}};

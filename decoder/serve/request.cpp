@@ -20,6 +20,8 @@ struct Undone {
     const char* allowed;
 };
 
+bool is_nothing(const json&) { return false; }
+bool is_true(const json& value) { return value == true; }
 bool is_false(const json& value) { return value == false; }
 bool is_false_or_0(const json& value) { return value == false || value == 0; }
 bool is_0(const json& value) { return value.is_number() && value == 0; }
@@ -46,6 +48,26 @@ constexpr Undone undone[]{
     {"tools", is_empty, "none: no tools are called"},
     {"functions", is_empty, "none: no functions are called"},
     {"tool_choice", is_none, "\"none\" or \"auto\": no tools are called"},
+    // What other servers know beside OpenAI's fields.
+    {"min_tokens", is_0, "0: a text ends where the model ends it, or with ignore_eos at max_tokens"},
+    {"stop_token_ids", is_empty, "none: stop has texts"},
+    {"bad_words", is_empty, "none: no word is kept out"},
+    {"allowed_token_ids", is_empty, "none: all tokens are allowed"},
+    {"use_beam_search", is_false, "false: tokens are drawn"},
+    {"length_penalty", is_1, "1"},
+    {"typical_p", is_1, "1"},
+    {"truncate_prompt_tokens", is_nothing, "none: prompts are not cut"},
+    {"skip_special_tokens", is_true, "true: control tokens are not shown"},
+    {"include_stop_str_in_output", is_false, "false: a text ends before its stop"},
+    {"guided_json", is_nothing, "none: answers are free text"},
+    {"guided_regex", is_nothing, "none: answers are free text"},
+    {"guided_choice", is_nothing, "none: answers are free text"},
+    {"guided_grammar", is_nothing, "none: answers are free text"},
+    {"structured_outputs", is_nothing, "none: answers are free text"},
+    {"chat_template", is_nothing, "none: the folder's is taken"},
+    {"chat_template_kwargs", is_empty, "none: the folder's template is taken as it is"},
+    {"add_generation_prompt", is_true, "true: the assistant answers"},
+    {"continue_final_message", is_false, "false: the assistant begins a new message"},
 };
 
 void refuse_undone(const Fields& fields) {

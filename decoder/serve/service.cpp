@@ -58,6 +58,11 @@ RequestEnd end_of(AnswerEnd end) {
 
 /// Why an answer has no end.
 ApiError error_of(AnswerEnd end, const std::string& failure) {
+    if (end == AnswerEnd::client_left)  // who has closed but its own side reads it
+        return {400,
+                "the client closed the connection before its answer was whole; keep it open until then",
+                {},
+                "client_left"};
     return end == AnswerEnd::failed ? ApiError(503, failure, {}, "engine_failed")
                                     : ApiError(503, is_stopping, {}, "stopping");
 }
@@ -83,6 +88,8 @@ HttpReply Service::answer(const HttpRequest& request, HttpClient& client) {
 
 HttpReply Service::refuse(int status) const {
     const char* const why = status == 414   ? "the path is too long"
+                            : status == 411 ? "the body's length is missing; needed is Content-Length, or "
+                                              "Transfer-Encoding: chunked"
                             : status == 413 ? "the body is too long"
                             : status == 415 ? "the body comes packed or as a form; allowed: JSON as it is"
                                             : "this could not be read as a request";
@@ -267,8 +274,7 @@ HttpReply Service::whole(Answer& answer, Place& place, HttpClient& client) {
     const AnswerEnd end = answer.wait({.connected = [&] { return client.connected(); },
                                        .stopped = [this] { return is_cancelled_.load(); }});
     place.set_end(end_of(end));
-    const bool is_broken = end == AnswerEnd::failed || end == AnswerEnd::stopped;
-    return is_broken ? reply_of(error_of(end, answer.failure())) : reply_of(answer.json());
+    return end == AnswerEnd::whole ? reply_of(answer.json()) : reply_of(error_of(end, answer.failure()));
 }
 
 HttpReply Service::stream(const SharedAnswer& answer, const SharedPlace& place) {

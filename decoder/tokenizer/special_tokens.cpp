@@ -5,6 +5,7 @@
 
 #include "decoder/tokenizer/json_file.h"
 #include "decoder/tokenizer/vocabulary.h"
+#include "runtime/system/text_file.h"
 
 namespace hone::decoder {
 namespace {
@@ -72,8 +73,7 @@ void take_ids(const JsonPlace& json, SpecialTokens& out) {
 
 template <class Take>
 void read_if_there(const fs::path& file, SpecialTokens& out, const Take& take) {
-    std::error_code ignored;
-    if (!fs::exists(file, ignored)) return;
+    if (!runtime::has_entry(file)) return;
     const nlohmann::json json = read_json_file(file);
     take(JsonPlace(json, place_of(file)), out);
 }

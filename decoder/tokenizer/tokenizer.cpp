@@ -13,6 +13,7 @@
 #include "decoder/tokenizer/gpt2_files.h"
 #include "decoder/tokenizer/sentencepiece.h"
 #include "decoder/tokenizer/tokenizer_json.h"
+#include "runtime/system/text_file.h"
 
 namespace hone::decoder {
 namespace {
@@ -22,19 +23,14 @@ namespace fs = std::filesystem;
 constexpr std::size_t cached_words = 1U << 16;  ///< 4 MiB
 constexpr std::size_t own_words = 1U << 10;     ///< of a call that finds the cache in use
 
-bool is_there(const fs::path& file) {
-    std::error_code ignored;
-    return fs::exists(file, ignored);
-}
-
 TokenizerParts read_parts(const fs::path& folder, const SpecialTokens& special) {
     std::error_code ignored;
     if (!fs::is_directory(folder, ignored))
         throw DecoderError(fmt::format("'{}' is no folder; needed is that of a model", folder.string()));
-    if (is_there(folder / "tokenizer.json")) return read_tokenizer_json(folder / "tokenizer.json", special);
-    if (is_there(folder / "vocab.json") && is_there(folder / "merges.txt"))
+    if (runtime::has_entry(folder / "tokenizer.json")) return read_tokenizer_json(folder / "tokenizer.json", special);
+    if (runtime::has_entry(folder / "vocab.json") && runtime::has_entry(folder / "merges.txt"))
         return read_gpt2_files(folder, special);
-    if (is_there(folder / "tokenizer.model")) return read_sentencepiece(folder / "tokenizer.model", special);
+    if (runtime::has_entry(folder / "tokenizer.model")) return read_sentencepiece(folder / "tokenizer.model", special);
     throw DecoderError(
         fmt::format("{}: no tokenizer in this folder; it is read from tokenizer.json, from vocab.json with "
                     "merges.txt, or from "

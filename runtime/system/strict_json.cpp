@@ -65,6 +65,9 @@ int line_at(std::string_view text, std::size_t offset) {
 }
 
 void check_json_structure(std::string_view text, const std::string& name, std::size_t most_levels) {
+    // The parser takes it for the end, whatever follows.
+    if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos)
+        throw InputError(fmt::format("{}: byte {} is zero, which JSON has nowhere", name, zero + 1));
     StructureCheck check(name, most_levels);
     nlohmann::json::sax_parse(text, &check, nlohmann::json::input_format_t::json, true, true);
 }

@@ -13,8 +13,9 @@ namespace hone::runtime {
 /// the top.
 [[nodiscard]] nlohmann::json parse_json_object(const std::string& text, const std::string& file_name);
 
-/// The first half of that: throws InputError for deeper nesting and for keys that stand twice, and leaves
-/// what is not JSON to the parser. Takes as long as the text is, where a callback of the parser does not.
+/// The first half of that: throws InputError for deeper nesting, keys that stand twice and zero bytes, and
+/// leaves what is not JSON to the parser. Takes as long as the text is, where a callback of the parser does
+/// not.
 void check_json_structure(std::string_view text, const std::string& name, std::size_t most_levels);
 
 /// What the parser has to say, without its name and number of the error: "[json.exception.parse_error.101] ".

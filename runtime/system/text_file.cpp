@@ -28,10 +28,16 @@ void require_regular_file(const fs::path& file) {
     std::error_code error;
     const fs::file_status status = fs::status(file, error);
     if (status.type() == fs::file_type::not_found)
-        throw InputError(fmt::format("{}: no such file", file.string()));
+        throw InputError(fmt::format("{}: {}", file.string(),
+                                     has_entry(file) ? "a link to a file that is not there" : "no such file"));
     if (!fs::status_known(status))
         throw InputError(fmt::format("{}: cannot be read: {}", file.string(), error.message()));
     if (!fs::is_regular_file(status)) throw InputError(fmt::format("{}: not a regular file", file.string()));
+}
+
+bool has_entry(const fs::path& file) {
+    std::error_code error;
+    return fs::symlink_status(file, error).type() != fs::file_type::not_found;
 }
 
 std::string read_text_file(const fs::path& file, std::size_t max_bytes) {

@@ -42,6 +42,7 @@ class HttpClientSocket {
     ~HttpClientSocket() { close(socket_); }
 
     [[nodiscard]] bool connected() const { return connected_; }
+    void close_writing() const { shutdown(socket_, SHUT_WR); }
     void send_text(std::string_view text) const {
         while (!text.empty()) {
             const ssize_t sent = ::send(socket_, text.data(), text.size(), MSG_NOSIGNAL);
@@ -78,6 +79,19 @@ class HttpClientSocket {
             const std::size_t size = at == std::string::npos ? 0 : std::stoul(response.head.substr(at + 16));
             response.whole = take(size, response.body);
         }
+        return response;
+    }
+
+    /// One that has no length: until the connection is closed.
+    HttpResponse response_to_the_end() {
+        HttpResponse response;
+        if (!wait_for("\r\n\r\n")) return response;
+        while (receive()) {
+        }
+        const std::size_t end = came_.find("\r\n\r\n") + 4;
+        response.head = came_.substr(0, end);
+        response.body = came_.substr(end);
+        response.status = std::stoi(response.head.substr(9, 3));
         return response;
     }
 

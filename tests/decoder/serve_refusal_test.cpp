@@ -116,6 +116,51 @@ TEST_CASE("fields that change nothing are no reason to refuse") {
                          {"response_format", {{"type", "text"}}},
                          {"user", "someone"}})
               .status == 200);
+    CHECK(server
+              .complete({{"prompt", "a"},
+                         {"min_tokens", 0},
+                         {"stop_token_ids", json::array()},
+                         {"use_beam_search", false},
+                         {"length_penalty", 1.0},
+                         {"skip_special_tokens", true},
+                         {"guided_json", nullptr},
+                         {"chat_template_kwargs", json::object()},
+                         {"add_generation_prompt", true},
+                         {"continue_final_message", false}})
+              .status == 200);
+}
+
+TEST_CASE("fields of other servers that would change the answer are refused, and not passed over") {
+    MadeServer server;
+    const std::vector<std::pair<const char*, json>> fields{
+        {"min_tokens", 5},
+        {"stop_token_ids", {7}},
+        {"bad_words", {"no"}},
+        {"allowed_token_ids", {1, 2}},
+        {"use_beam_search", true},
+        {"length_penalty", 0.5},
+        {"typical_p", 0.9},
+        {"truncate_prompt_tokens", 3},
+        {"skip_special_tokens", false},
+        {"include_stop_str_in_output", true},
+        {"guided_json", json::object()},
+        {"guided_regex", "a+"},
+        {"guided_choice", {"a", "b"}},
+        {"guided_grammar", "root ::= a"},
+        {"structured_outputs", {{"regex", "a"}}},
+        {"chat_template", "{{ messages }}"},
+        {"chat_template_kwargs", {{"enable_thinking", false}}},
+        {"add_generation_prompt", false},
+        {"continue_final_message", true},
+    };
+    for (const auto& [name, value] : fields) {
+        CAPTURE(name);
+        const HttpResponse response =
+            server.chat({{"messages", {{{"role", "user"}, {"content", "a"}}}}, {name, value}});
+        CHECK(response.status == 400);
+        CHECK(response.json()["error"]["param"] == name);
+        CHECK(response.message().find("; allowed: ") != std::string::npos);
+    }
 }
 
 TEST_CASE("a prompt over the context, another model, a body that is no JSON") {
@@ -133,6 +178,8 @@ TEST_CASE("a prompt over the context, another model, a body that is no JSON") {
         CHECK(refused.status == 400);
         CHECK(refused.message().starts_with("the body is no JSON: parse error at line"));
     }
+    CHECK(request(server.port(), "POST", "/v1/completions", std::string_view("{\"prompt\": \"a\"}\0{", 17))
+              .message() == "the body: byte 16 is zero, which JSON has nowhere");
     const std::string deep = std::string(100'000, '[');
     CHECK(request(server.port(), "POST", "/v1/completions", deep).message() ==
           "the body: nested deeper than 16 levels");
@@ -212,6 +259,51 @@ TEST_CASE("a body above the limit is 413, however it comes") {
     CHECK(server.get("/health").status == 200);
 }
 
+TEST_CASE("a body that is announced as far too long is refused at once") {
+    const MadeServer server("text", {.service = {.max_body_bytes = 4096}});
+    for (const char* length : {"16385", "9223372036854775808", "99999999999999999999999"}) {
+        CAPTURE(length);
+        HttpClientSocket client(server.port());
+        const auto begin = std::chrono::steady_clock::now();
+        client.send_text(
+            fmt::format("POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{{", length));
+        const HttpResponse response = client.response();
+        CHECK(response.status == 413);
+        CHECK(response.message() == "the body is too long");
+        CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(10));
+    }
+}
+
+TEST_CASE("headers without end are not kept") {
+    const MadeServer server;
+    HttpClientSocket client(server.port());
+    client.send_text("GET /health HTTP/1.1\r\nHost: x\r\n");
+    std::string many;
+    for (int i = 0; i < 20'000; ++i) many += "a:b\r\n";
+    client.send_text(many + "\r\n");
+    const HttpResponse response = client.response();
+    CHECK(response.status == 400);
+    CHECK_FALSE(client.wait_for("HTTP/1.1"));
+    // What is within the limit goes, behind a request that had much, too.
+    HttpClientSocket other(server.port());
+    const std::string some = many.substr(0, 50'000);
+    for (int i = 0; i < 3; ++i) {
+        const std::string body =
+            R"({"prompt": "a", "max_tokens": 1, "user": ")" + std::string(100'000, 'u') + "\"}";
+        other.send_text("POST /v1/completions HTTP/1.1\r\nHost: x\r\n" + some +
+                        fmt::format("Content-Length: {}\r\n\r\n", body.size()) + body);
+        CHECK(other.response().status == 200);
+    }
+}
+
+TEST_CASE("what a client said is given back beyond a zero byte") {
+    const MadeServer server;
+    CHECK(server.get("/health%00x").message().find("; there are /v1/completions") != std::string::npos);
+    CHECK(server.complete({{"prompt", "a"}, {"model", std::string("a\0b", 3)}})
+              .message()
+              .ends_with("; there is made"));
+}
+
 TEST_CASE("a body in pieces is read as one") {
     const MadeServer server;
     HttpClientSocket client(server.port());
@@ -280,6 +372,12 @@ TEST_CASE("behind what is no request nothing is taken for one") {
             hidden,
         post + "Content-Length: +15\r\n\r\n" + body + hidden,
         post + "Content-Length: 0x0f\r\n\r\n" + body + hidden,
+        post + "Content-Length:\r\n\r\n" + hidden,
+        post + "Content-Length : 15\r\n\r\n" + body + hidden,
+        post + "Transfer-Encoding : chunked\r\n\r\n" + hidden,
+        post + "Transfer-Encoding: identity\r\n\r\n" + body + hidden,
+        post + "Transfer-Encoding: gzip, chunked\r\n\r\nf\r\n" + body + "\r\n0\r\n\r\n" + hidden,
+        post + "Transfer-Encoding:\r\n chunked\r\n\r\nf\r\n" + body + "\r\n0\r\n\r\n" + hidden,
     };
     for (const std::string& attempt : attempts) {
         CAPTURE(attempt.substr(0, 120));

@@ -134,6 +134,26 @@ TEST_CASE("pieces come while the rest is still being made") {
     CHECK(server.engine().state().running == 1);
 }
 
+TEST_CASE("a client of HTTP/1.0 gets a stream without the marks of pieces, to the connection's end") {
+    const MadeServer server;
+    const std::string body = R"({"prompt": "a", "max_tokens": 64, "stream": true})";
+    for (const char* connection : {"", "Connection: keep-alive\r\n"}) {
+        CAPTURE(connection);
+        HttpClientSocket client(server.port());
+        client.send_text(fmt::format("POST /v1/completions HTTP/1.0\r\n{}Content-Length: {}\r\n\r\n{}",
+                                     connection, body.size(), body));
+        const HttpResponse response = client.response_to_the_end();
+        CHECK(response.status == 200);
+        CHECK(response.head.find("Transfer-Encoding") == std::string::npos);
+        bool done = false;
+        std::string text;
+        for (const json& event : events(response.body, done))
+            text += event["choices"][0]["text"].get<std::string>();
+        CHECK(done);
+        CHECK(text == "Hello, world! And more.");
+    }
+}
+
 TEST_CASE("a stream of several texts ends each of them once") {
     MadeServer server(script);
     const HttpResponse response =
@@ -237,6 +257,19 @@ TEST_CASE("a client that leaves frees its pages, whether it reads a stream or wa
     CHECK(server.engine().cancelled() == 2);
     while (metric(server, "hone_requests_active") > 0) std::this_thread::yield();
     CHECK(metric(server, "hone_requests_total{outcome=\"left\"}") == 2);
+}
+
+TEST_CASE("a client that has closed its own side reads that its answer is not whole") {
+    MadeServer server;
+    server.engine().hold(true);
+    HttpClientSocket client(server.port());
+    client.send("POST", "/v1/completions", R"({"prompt": "a"})");
+    REQUIRE(server.wait_for_running(1));
+    client.close_writing();
+    const HttpResponse response = client.response();
+    CHECK(response.status == 400);
+    CHECK(response.json()["error"]["code"] == "client_left");
+    CHECK(server.wait_for_running(0));
 }
 
 TEST_CASE("a client that waits for its turn and leaves is cancelled, too") {

@@ -45,6 +45,17 @@ TEST_CASE("tokens are named as texts or objects, and ended by all that the files
     CHECK(folder.load().eos_ids() == Ids{3, 4, 1});
 }
 
+TEST_CASE("a link that leads nowhere is refused, and not passed over") {
+    for (const char* name : {"tokenizer_config.json", "special_tokens_map.json", "generation_config.json",
+                             "config.json", "tokenizer.json"}) {
+        CAPTURE(name);
+        ModelFolder folder;
+        if (std::string_view(name) != "tokenizer.json") small(folder);
+        std::filesystem::create_symlink("../blobs/0123", folder.path() / name);
+        CHECK(folder.refusal() == std::string(name) + ": a link to a file that is not there");
+    }
+}
+
 TEST_CASE("special_tokens_map.json says what tokenizer_config.json does not") {
     ModelFolder folder;
     small(folder).with("special_tokens_map.json", nlohmann::json{{"eos_token", "c"}, {"bos_token", "?"}});

@@ -72,7 +72,10 @@ class Conversations(Case):
         (folder / "config.json").unlink()
         kept = {name: value for name, value in config.items() if name not in ("bos_token_id", "eos_token_id")}
         (folder / "config.json").write_text(json.dumps(kept))
-        template = "{{ 'roles must alternate' }}{{ '[INST] ' + content + ' [/INST]' }}{{ content + eos_token }}"
+        template = (
+            "{{ bos_token }}{{ raise_exception('roles must alternate') }}"
+            "{{ '[INST] ' + message['content'] + ' [/INST]' }}{{ message['content'] + eos_token }}"
+        )
         (folder / "tokenizer_config.json").write_text(json.dumps({
             "bos_token": "<|begin_of_text|>", "eos_token": "<|endoftext|>", "chat_template": template,
         }))  # fmt: skip

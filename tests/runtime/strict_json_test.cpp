@@ -40,6 +40,7 @@ TEST_CASE("what a tree would hide or suffer from is refused by name") {
     CHECK(refusal_of(R"([1])") == "f.json: the top level is not an object");
     CHECK(refusal_of("{\n\"a\": 1,}").starts_with("f.json:2: not valid JSON"));
     CHECK(refusal_of(R"({"a": 1e999})") == "f.json: not valid JSON: number overflow parsing '1e999'");
+    CHECK(refusal_of(std::string("{\"a\": 1}\0 }", 12)) == "f.json: byte 9 is zero, which JSON has nowhere");
     CHECK(refusal_of("{").starts_with("f.json:1: not valid JSON: parse error at line 1, column 2: "));
     const auto nested = [](std::size_t depth) {
         return R"({"a":)" + repeated("[", depth - 1) + repeated("]", depth - 1) + "}";

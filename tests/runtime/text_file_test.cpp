@@ -40,6 +40,11 @@ TEST_CASE("a file is read whole up to its limit, and not a byte beyond") {
 TEST_CASE("only regular files are read: nothing that never ends or never answers") {
     const hone::test::Scratch folder;
     CHECK(refusal_of(folder.path("none")) == folder.path("none: no such file").string());
+    CHECK_FALSE(has_entry(folder.path("none")));
+    std::filesystem::create_symlink("nowhere", folder.path("link"));
+    CHECK(refusal_of(folder.path("link")) ==
+          folder.path("link: a link to a file that is not there").string());
+    CHECK(has_entry(folder.path("link")));
     CHECK(refusal_of(folder.path("")) == folder.path("").string() + ": not a regular file");
     std::filesystem::create_symlink("loop", folder.path("loop"));
     const std::string loop = folder.path("loop").string();
