@@ -341,19 +341,22 @@ TEST_CASE("records that may not be dispatched are passed over, each with its rea
     }
 }
 
-TEST_CASE("a problem's records are asked for once, when it is first needed, and what they lack is told") {
+TEST_CASE(
+    "a problem's records are asked for once, when it is first needed, and what is damaged is told, kin's "
+    "too") {
     int asked = 0;
-    const WinnerTable table([&](std::string_view family, std::string_view) {
+    const WinnerTable table([&](std::string_view family, std::string_view static_fields) {
         ++asked;
         CHECK(family == "rmsnorm");
-        return cache::StaticWinners{.winners = {winner(16, 1)}, .trouble = "some are damaged"};
+        return cache::StaticWinners{.winners = {winner(16, 1)},
+                                    .trouble = "damaged: " + std::string(static_fields.substr(0, 10))};
     });
     CHECK(asked == 0);
     const cache::LoadedWinner* record = table.find(rmsnorm(16)).winners.at(0).record;
     const Knowledge again = table.find(rmsnorm(1024));
     CHECK(asked == 2);  // of both types of 16 bits
     CHECK(again.winners.at(0).record == record);
-    CHECK(again.passed_over == std::vector<std::string>{"some are damaged"});
+    CHECK(again.passed_over == std::vector<std::string>{"damaged: dtype=bf16", "damaged: dtype=fp16"});
 }
 
 TEST_CASE("records of other problems are not looked at") {
