@@ -21,8 +21,7 @@ void WeightFormatOptions::declare(const Arguments& app) {
 std::optional<checkpoints::QuantizeRequest> WeightFormatOptions::chosen() const {
     if (format.empty()) {
         if (zeros || lm_head || group)
-            throw Failure(ExitCode::usage,
-                          {"bad_option", "--group, --zeros and --lm-head go with --format", ""});
+            throw Failure::usage("bad_option", "--group, --zeros and --lm-head go with --format");
         return std::nullopt;
     }
     return checkpoints::QuantizeRequest{
