@@ -47,12 +47,12 @@ void TuneCommandOptions::declare(const Arguments& app) {
                    "whoever tunes the others, hone merge brings the caches together")
         .type_name("N/M");
     app.add_option("--gpu", gpu, "Which GPU, or all of them (default: the first)");
-    app.add_option("--effort", effort,
-                   "quick: kernels that were fast nearby, 9 of them where the problem was measured on any "
-                   "GPU, else 12 with the best predictions, and a second look at each winner; standard: 128 "
-                   "predictions more, "
-                   "exhaustive: all that are allowed, known: after an update, the winners from before it "
-                   "(default: quick)")
+    app.add_option(
+           "--effort", effort,
+           "quick: kernels that were fast nearby, 5 of them where the problem was measured on this "
+           "kind of GPU, 9 where on another one, else 12 with the best predictions, and a second look "
+           "at the winners of the last two; standard: 128 predictions more, exhaustive: all that are "
+           "allowed, known: after an update, the winners from before it (default: quick)")
         .type_name(one_of(effort_names));
     app.add_option("--budget", budget, "Stop after this time with the best so far: 90s, 10m, 2h");
     app.add_flag("--retune", retune, "Measure again what is known already");
