@@ -1,8 +1,7 @@
 // The heart of the public Runtime, without its types: makes prepared operators of problems. Thread-safe: a
 // mutex is held but while images are compiled, which prepare() calls do side by side; what they hand out is
-// immutable. Throws the exceptions of the layers
-// below (public_error.h turns them into hone::Error), std::invalid_argument for a problem that nothing can
-// run.
+// immutable. Throws the exceptions of the layers below (public_error.h turns them into hone::Error),
+// std::invalid_argument for a problem that nothing can run.
 #pragma once
 
 #include <atomic>
