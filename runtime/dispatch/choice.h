@@ -1,5 +1,5 @@
-// Which candidate serves a bucket: the order of design.md section 7 as pure functions over stored winners. No
-// device, no file, no clock; the dispatcher and `hone explain` both ask here, so they cannot disagree.
+// Which candidate serves a bucket: the order of docs/architecture.md as pure functions over stored winners.
+// No device, no file, no clock; the dispatcher and `hone explain` both ask here, so they cannot disagree.
 #pragma once
 
 #include <cstdint>

@@ -100,7 +100,7 @@ class Dispatcher {
     std::unique_ptr<const WinnerTable> winners_;
     mutable std::mutex mutex_;  ///< guards images_ (but for its atomics), sites_ and unloadable_
     std::vector<std::string> sites_;
-    std::set<std::string> unloadable_;       ///< winners that failed before, "rmsnorm ...: block_rows ..."
+    std::set<std::string> unloadable_;       ///< winners that failed before, "rmsnorm ...: group_rows ..."
     mutable std::mutex held_mutex_;          ///< guards held_
     std::map<std::string, Candidate> held_;  ///< by the text of the problem at the cell's edge
     std::mutex kept_mutex_;                  ///< guards kept_; taken before mutex_
