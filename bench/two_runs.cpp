@@ -396,8 +396,7 @@ void print_all(const std::vector<FinishedRun>& runs, bool list) {
     const double all = std::max(1, sum.same + sum.tied + sum.neither);
     fmt::print(
         "{} runs of {} problems, each pair: {:.1f} % the same ({:.1f} % before the second look), {:.1f} % "
-        "tied, "
-        "{:.1f} % neither\n",
+        "tied, {:.1f} % neither\n",
         runs.size(), runs.front().ends.size(), 100 * sum.same / all, 100 * sum.same_at_first / all,
         100 * sum.tied / all, 100 * sum.neither / all);
     print_losses(runs);

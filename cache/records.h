@@ -96,7 +96,7 @@ struct TuningKey {
 struct Trial {
     TuningKey key;
     Toolchain toolchain;
-    std::string candidate;      ///< "block_rows threads=256 vector=8"
+    std::string candidate;      ///< "group_rows threads=256 lanes=64 ..."
     std::string template_hash;  ///< hash of the candidate's variant
     TrialStatus status = TrialStatus::ok;
     Stage stage = Stage::screened;

@@ -54,7 +54,7 @@ bool is_made_of_fields(std::string_view text) {
     return true;
 }
 
-/// "block_rows threads=256"
+/// "group_rows threads=256"
 bool is_candidate(std::string_view text) {
     const std::size_t blank = text.find(' ');
     return is_name(text.substr(0, blank)) &&

@@ -64,8 +64,8 @@ struct Contender {
 
 std::vector<Problem> problems_of(const Options& options, const Console& console) {
     if (options.words.empty() == !options.target.names_many()) {
-        throw Failure(ExitCode::usage, {"no_target", "give a problem, --model or --captured",
-                                        "hone bench rmsnorm dtype=bf16 hidden=4096 rows=16"});
+        throw Failure::usage("no_target", "give a problem, --model or --captured",
+                             "hone bench rmsnorm dtype=bf16 hidden=4096 rows=16");
     }
     if (!options.words.empty()) return {problem_from_words(options.words)};
     const tuner::Workload workload = options.target.workload();
@@ -262,9 +262,8 @@ std::vector<std::int64_t> prompt_tokens(const std::string& list) {
     std::vector<std::int64_t> prompts = tokens_from(list, "--prompt-tokens");
     for (const std::int64_t tokens : prompts) {
         if (tokens >= 0 && tokens <= most) continue;
-        throw Failure(ExitCode::usage,
-                      {"bad_tokens", fmt::format("--prompt-tokens: {}; allowed: 0 to {}", tokens, most),
-                       "hone bench --chain llama-3-8b --prompt-tokens 64,256"});
+        throw Failure::usage("bad_tokens", fmt::format("--prompt-tokens: {}; allowed: 0 to {}", tokens, most),
+                             "hone bench --chain llama-3-8b --prompt-tokens 64,256");
     }
     return prompts;
 }
@@ -273,9 +272,8 @@ Outcome bench_step(Options options, const Console& console) {
     Target& target = options.target;
     if (target.model.empty() && options.words.size() == 1) target.model = options.words.front();
     if (target.model.empty() || options.words.size() > 1 || !target.op.empty() || options.energy) {
-        throw Failure(ExitCode::usage,
-                      {"no_target", "--chain goes with one model, and without --op and --energy",
-                       "hone bench --chain llama-3-8b --tokens 1,8 --kv 1024"});
+        throw Failure::usage("no_target", "--chain goes with one model, and without --op and --energy",
+                             "hone bench --chain llama-3-8b --tokens 1,8 --kv 1024");
     }
     std::vector<std::int64_t> sequences = target.options().tokens;
     if (sequences.empty()) sequences = {1};
@@ -299,8 +297,8 @@ constexpr std::array<const char*, 8> of_a_model{"--op",     "--tokens", "--dtype
 void require_model(const Arguments& app) {
     for (const char* option : of_a_model) {
         if (app.get(option).is_given())
-            throw Failure(ExitCode::usage,
-                          {"bad_option", fmt::format("{} requires --model", option), "hone bench --help"});
+            throw Failure::usage("bad_option", fmt::format("{} requires --model", option),
+                                 "hone bench --help");
     }
 }
 

@@ -111,8 +111,8 @@ std::int64_t clear_operator(cache::Cache& cache, const Options& options) {
 
 Outcome clear(const Options& options) {
     if (!options.yes) {
-        throw Failure(ExitCode::usage, {"not_confirmed", "this removes stored results: add --yes",
-                                        "hone export saves them first"});
+        throw Failure::usage("not_confirmed", "this removes stored results: add --yes",
+                             "hone export saves them first");
     }
     cache::Cache cache = open_user_cache();
     const std::int64_t removed =

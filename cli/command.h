@@ -1,6 +1,5 @@
 // What a command of the program is, and how one ends. Commands gather data and text; cli.cpp alone prints
-// them, so that
-// `--json`, exit codes and errors are the same everywhere.
+// them, so that `--json`, exit codes and errors are the same everywhere.
 #pragma once
 
 #include <functional>
@@ -8,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cli/arguments.h"
@@ -50,6 +50,10 @@ class Failure : public std::runtime_error {
   public:
     Failure(ExitCode exit, ErrorInfo info)
         : std::runtime_error(info.message), exit_(exit), info_(std::move(info)) {}
+    /// For what cannot be asked for.
+    [[nodiscard]] static Failure usage(std::string code, std::string message, std::string hint = {}) {
+        return {ExitCode::usage, {std::move(code), std::move(message), std::move(hint)}};
+    }
     [[nodiscard]] ExitCode exit() const { return exit_; }
     [[nodiscard]] const ErrorInfo& info() const { return info_; }
 

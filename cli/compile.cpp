@@ -148,8 +148,7 @@ Arch arch_to_compile_for(const std::string& name) {
     if (!name.empty()) return arch_named(name);
     const Gpus gpus = find_gpus();
     if (!gpus.devices.empty()) return gpus.devices.front().traits.arch();
-    throw Failure(ExitCode::usage,
-                  {"no_arch", "no GPU here to compile for: name one with --arch", "--arch sm_90a"});
+    throw Failure::usage("no_arch", "no GPU here to compile for: name one with --arch", "--arch sm_90a");
 }
 
 Outcome describe(const Tally& tally, std::int64_t compiled, Arch arch, const tuner::Workload& workload,
@@ -182,10 +181,8 @@ Outcome describe(const Tally& tally, std::int64_t compiled, Arch arch, const tun
     return outcome;
 }
 
-Outcome compile(const Options& options, const Console& console) {
-    tuner::Workload workload = options.target.workload();
-    warn_of(workload, console);
-    const Arch arch = arch_to_compile_for(options.arch);
+/// The compiler's version.
+std::string version_of_compiler(Arch arch) {
     const CompilerInfo compiler = find_compiler();
     if (compiler.nvrtc == nullptr)
         throw Failure(ExitCode::no_gpu, {"no_nvrtc", compiler.why_none, compiler.hint});
@@ -195,10 +192,37 @@ Outcome compile(const Options& options, const Console& console) {
                        fmt::format("NVRTC {} does not compile for {}", compiler.version, to_string(arch)),
                        "use a newer CUDA toolkit"});
     }
+    return compiler.version;
+}
+
+Tally compile_all(const std::vector<Problem>& problems, const Options& options, const Sources& from,
+                  tuner::ImageSource& images) {
+    Tally tally;
+    const Lists candidates = wanted_lists(problems, options, from, tally);
+    for (std::size_t i = 0; i < candidates.size() && !from.stop; ++i)
+        images.prefetch(problems[i], candidates[i]);
+    ProgressDisplay display(from.console);
+    for (std::size_t i = 0; i < problems.size() && !from.stop; ++i) {
+        compile_problem(problems[i], candidates[i], from, images, tally);
+        display.update({.problems_done = i + 1,
+                        .problems_total = problems.size(),
+                        .candidates_done = static_cast<std::size_t>(tally.images),
+                        .candidates_total = 0,
+                        .current = to_string(problems[i])});
+    }
+    display.finish();
+    return tally;
+}
+
+Outcome compile(const Options& options, const Console& console) {
+    tuner::Workload workload = options.target.workload();
+    warn_of(workload, console);
+    const Arch arch = arch_to_compile_for(options.arch);
+    const std::string nvrtc = version_of_compiler(arch);
     const std::atomic<bool>& stop =
         stop_on_interrupt("stopping; what was compiled is kept (again: stop at once)");
     cache::Cache cache = open_user_cache();
-    tuner::CompilePool pool(cache, {.arch = arch, .nvrtc = compiler.version, .stop = &stop});
+    tuner::CompilePool pool(cache, {.arch = arch, .nvrtc = nvrtc, .stop = &stop});
     tuner::CompilePool::Share images(pool);
     const DeviceTraits traits = *representative_device(arch);
     const std::vector<StoredTrial> winners = stored_winners({}, console);
@@ -207,20 +231,7 @@ Outcome compile(const Options& options, const Console& console) {
         .traits = traits, .winners = winners, .dispatched = dispatched, .console = console, .stop = stop};
     // Few kernels are those that were chosen for the sizes of a run.
     if (options.kernels == 0) workload.problems = dispatched.with_sizes_between(std::move(workload.problems));
-    Tally tally;
-    const Lists candidates = wanted_lists(workload.problems, options, from, tally);
-    for (std::size_t i = 0; i < candidates.size() && !stop; ++i)
-        images.prefetch(workload.problems[i], candidates[i]);
-    ProgressDisplay display(console);
-    for (std::size_t i = 0; i < workload.problems.size() && !stop; ++i) {
-        compile_problem(workload.problems[i], candidates[i], from, images, tally);
-        display.update({.problems_done = i + 1,
-                        .problems_total = workload.problems.size(),
-                        .candidates_done = static_cast<std::size_t>(tally.images),
-                        .candidates_total = 0,
-                        .current = to_string(workload.problems[i])});
-    }
-    display.finish();
+    const Tally tally = compile_all(workload.problems, options, from, images);
     Outcome outcome = describe(tally, images.compiled(), arch, workload, console.page);
     if (stop) {
         outcome.exit = ExitCode::interrupted;

@@ -37,23 +37,6 @@ std::vector<std::string> alike_gpus() {
     return uuids;
 }
 
-}  // namespace
-
-CompilerInfo find_compiler() {
-    CompilerInfo info;
-    try {
-        info.nvrtc = runtime::Nvrtc::load();
-        info.version = info.nvrtc->version();
-    } catch (const runtime::LibraryError& missing) {
-        info.nvrtc = nullptr;
-        info.why_none = missing.what();
-        info.hint = missing.hint();
-    }
-    return info;
-}
-
-namespace {
-
 // A quarter of a second each for compiler and driver where the machine has just started, so side by side.
 std::future<CompilerInfo> compiler_to_come() { return std::async(std::launch::async, find_compiler); }
 
@@ -81,6 +64,19 @@ Gpus driver_gpus(std::future<CompilerInfo> compiler) {
 }
 
 }  // namespace
+
+CompilerInfo find_compiler() {
+    CompilerInfo info;
+    try {
+        info.nvrtc = runtime::Nvrtc::load();
+        info.version = info.nvrtc->version();
+    } catch (const runtime::LibraryError& missing) {
+        info.nvrtc = nullptr;
+        info.why_none = missing.what();
+        info.hint = missing.hint();
+    }
+    return info;
+}
 
 Gpus find_gpus() { return driver_gpus(compiler_to_come()); }
 
@@ -110,8 +106,7 @@ std::vector<tuner::DeviceInfo> chosen_gpus(const Gpus& gpus, const std::string& 
     if (option.empty()) return {gpus.devices.front()};
     const std::optional<std::int64_t> ordinal = parse_integer(option);
     if (!ordinal) {
-        throw Failure(ExitCode::usage,
-                      {"bad_gpu", fmt::format("--gpu '{}': give a number or 'all'", option), ""});
+        throw Failure::usage("bad_gpu", fmt::format("--gpu '{}': give a number or 'all'", option));
     }
     for (const tuner::DeviceInfo& device : gpus.devices) {
         if (device.ordinal == *ordinal) return {device};

@@ -19,8 +19,8 @@ struct Gpus {
     std::string library;         ///< which libcuda was opened
     std::string why_none;        ///< empty when there is a device
     std::string hint;
-    std::optional<runtime::WorkerProcess>
-        first_worker{};  ///< of the first device, where there is one already
+    /// One of the first device, where there is one already.
+    std::optional<runtime::WorkerProcess> first_worker{};
 };
 [[nodiscard]] Gpus find_gpus();
 /// The same, sooner, where NVML lists several of one kind: the driver is opened for the first of them alone,

@@ -31,10 +31,10 @@ void tell_refused(const cache::MergeReport& report, const std::string& file, con
 Outcome merge_caches(const std::string& file, const Console& console) {
     std::error_code missing;  // which opening it says
     if (std::filesystem::equivalent(file, cache::layer_paths().user, missing)) {
-        throw Failure(ExitCode::usage,
-                      {"same_cache",
-                       fmt::format("{}: is the cache that trials would be added to; allowed: another", file),
-                       "HONE_CACHE names the one that they are added to"});
+        throw Failure::usage(
+            "same_cache",
+            fmt::format("{}: is the cache that trials would be added to; allowed: another", file),
+            "HONE_CACHE names the one that they are added to");
     }
     const cache::Cache from = cache::Cache::open(file, cache::OpenMode::read_only);
     cache::Cache into = open_user_cache();

@@ -37,11 +37,9 @@ std::pair<std::string, std::string> field_of(const std::string& word,
             return {name, spelled_fields(*family, word).substr(std::min(equals + 1, word.size()))};
     }
     const std::vector<std::string_view> names(known.begin(), known.end());
-    throw Failure(ExitCode::usage,
-                  {"unknown_field",
-                   fmt::format("no field '{}'{}: {} has {}", name, did_you_mean(name, names),
-                               from.size() == 1 ? from.front()->name : "an operator", join(names)),
-                   ""});
+    throw Failure::usage("unknown_field",
+                         fmt::format("no field '{}'{}: {} has {}", name, did_you_mean(name, names),
+                                     from.size() == 1 ? from.front()->name : "an operator", join(names)));
 }
 
 bool has_field(const std::string& fields, const std::pair<std::string, std::string>& wanted) {

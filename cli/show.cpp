@@ -213,8 +213,8 @@ std::set<std::string> tied_ones(const std::vector<StoredRace>& races) {
 Outcome show(const Options& options, const Console& console) {
     const Selection& selection = options.selection;
     if (selection.words.empty() && !selection.target.names_many()) {
-        throw Failure(ExitCode::usage, {"no_target", "give a problem, --model or --captured",
-                                        "hone show rmsnorm dtype=bf16 hidden=4096 rows=16"});
+        throw Failure::usage("no_target", "give a problem, --model or --captured",
+                             "hone show rmsnorm dtype=bf16 hidden=4096 rows=16");
     }
     std::optional<Problem> problem;
     if (!selection.target.names_many()) problem = problem_from_words(selection.words);

@@ -231,8 +231,7 @@ Outcome spaces(const Options& options, const Console& console) {
     const DeviceTraits traits = *representative_device(arch_named(options.arch));
     Outcome outcome{.data = {{"arch", options.arch}, {"device", traits.name}, {"families", Json::array()}}};
     if (options.family.empty() && !options.fields.empty()) {
-        throw Failure(ExitCode::usage,
-                      {"no_target", "--fields needs an operator", "hone spaces rmsnorm --fields ..."});
+        throw Failure::usage("no_target", "--fields needs an operator", "hone spaces rmsnorm --fields ...");
     }
     for (const Family* family : described_families(options))
         add_family(*family, options, traits, console.page, outcome);

@@ -19,18 +19,14 @@
 namespace hone::cli {
 namespace {
 
-Failure usage(std::string code, std::string message, std::string hint = {}) {
-    return {ExitCode::usage, {std::move(code), std::move(message), std::move(hint)}};
-}
-
 std::optional<Dtype> parsed_dtype(const std::string& text) {
     if (text.empty()) return std::nullopt;
     const std::string word = dtype_word(text);
     const std::optional<Dtype> dtype = dtype_from_name(word);
     constexpr std::array<std::string_view, 3> names{"fp32", "fp16", "bf16"};
     if (dtype && std::ranges::find(names, word) != names.end()) return dtype;
-    throw usage("unknown_dtype", fmt::format("--dtype: no dtype '{}'{}: allowed is {}", text,
-                                             did_you_mean(text, names), fmt::join(names, ", ")));
+    throw Failure::usage("unknown_dtype", fmt::format("--dtype: no dtype '{}'{}: allowed is {}", text,
+                                                      did_you_mean(text, names), fmt::join(names, ", ")));
 }
 
 constexpr std::string_view dense = "dense";
@@ -113,13 +109,13 @@ void Target::declare_format(const Arguments& app) {
 std::optional<checkpoints::WeightFormat> Target::weights() const {
     const std::string_view given = group ? "--group" : zeros ? "--zeros" : lm_head ? "--lm-head" : "";
     if ((format.empty() || format == dense) && !given.empty()) {
-        throw usage("bad_option",
-                    fmt::format("{} goes with --format {}", given, fmt::join(quant_format_names, ", ")));
+        throw Failure::usage("bad_option", fmt::format("{} goes with --format {}", given,
+                                                       fmt::join(quant_format_names, ", ")));
     }
     if (format.empty()) return std::nullopt;
     if (model.empty()) {
-        throw usage("no_target", "--format goes with a MODEL; of one operator --fields says it",
-                    "--op quantized_linear --fields \"format=w4a16 ...\"");
+        throw Failure::usage("no_target", "--format goes with a MODEL; of one operator --fields says it",
+                             "--op quantized_linear --fields \"format=w4a16 ...\"");
     }
     if (format == dense) return checkpoints::WeightFormat{};
     const auto codes = static_cast<QuantFormat>(chosen("--format", format, weight_format_names()));
@@ -131,13 +127,13 @@ std::optional<checkpoints::WeightFormat> Target::weights() const {
 
 tuner::Workload Target::workload() const {
     if (!captured.empty() && !model.empty())
-        throw usage("no_target", "--captured says itself what to tune: not with a MODEL");
+        throw Failure::usage("no_target", "--captured says itself what to tune: not with a MODEL");
     if (!names_many() && op.empty()) {
-        throw usage("no_target", "give a MODEL, --op or --captured",
-                    fmt::format("known models: {}", fmt::join(tuner::known_models(), ", ")));
+        throw Failure::usage("no_target", "give a MODEL, --op or --captured",
+                             fmt::format("known models: {}", fmt::join(tuner::known_models(), ", ")));
     }
     if (!fields.empty() && (op.empty() || names_many()))
-        throw usage("no_target", "--fields goes with --op and without a MODEL or --captured");
+        throw Failure::usage("no_target", "--fields goes with --op and without a MODEL or --captured");
     if (!names_many()) return tuner::operator_workload(op, fields, options());
     tuner::Workload workload =
         captured.empty() ? tuner::model_workload(tuner::read_model(model), options()) : captured_workload();
@@ -155,15 +151,17 @@ tuner::WorkloadOptions Target::options() const {
 tuner::Workload Target::captured_workload() const {
     const tuner::WorkloadOptions asked = options();
     if (!asked.tokens.empty() || asked.dtype || asked.tensor_parallel != 1) {
-        throw usage("bad_option",
-                    "--captured says sizes and element types itself: not with --tokens, --dtype or --tp");
+        throw Failure::usage(
+            "bad_option",
+            "--captured says sizes and element types itself: not with --tokens, --dtype or --tp");
     }
     return tuner::captured_workload(captured);
 }
 
 models::Model Target::whole_model() const {
     if (tensor_parallel != 1)
-        throw usage("bad_option", fmt::format("--tp {}: a step is measured on one GPU", tensor_parallel));
+        throw Failure::usage("bad_option",
+                             fmt::format("--tp {}: a step is measured on one GPU", tensor_parallel));
     models::Model whole = tuner::read_model(model);
     whole.dtype = parsed_dtype(dtype).value_or(whole.dtype);
     return whole;
@@ -197,8 +195,8 @@ std::size_t chosen(std::string_view option, const std::string& text,
                    std::span<const std::string_view> names) {
     const auto found = std::ranges::find(names, lower_case(text));
     if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
-    throw usage("bad_option", fmt::format("{}: no '{}'{}: allowed is {}", option, text,
-                                          did_you_mean(text, names), fmt::join(names, ", ")));
+    throw Failure::usage("bad_option", fmt::format("{}: no '{}'{}: allowed is {}", option, text,
+                                                   did_you_mean(text, names), fmt::join(names, ", ")));
 }
 
 std::vector<std::int64_t> tokens_from(const std::string& list, const char* option) {
@@ -208,8 +206,8 @@ std::vector<std::int64_t> tokens_from(const std::string& list, const char* optio
         const std::string_view word = rest.substr(0, rest.find(','));
         const std::optional<std::int64_t> value = parse_integer(word);
         if (!value)
-            throw usage("bad_tokens", fmt::format("{}: '{}' is no whole number", option, word),
-                        fmt::format("{} 1,8,512", option));
+            throw Failure::usage("bad_tokens", fmt::format("{}: '{}' is no whole number", option, word),
+                                 fmt::format("{} 1,8,512", option));
         tokens.push_back(*value);
         rest.remove_prefix(std::min(word.size() + 1, rest.size()));
     }
@@ -230,7 +228,8 @@ OperatorProblems problems_by_name(const std::string& name) {
 
 std::vector<const Family*> families_by_name(const std::string& name) {
     std::vector<const Family*> found = families_named(name);
-    if (found.empty()) throw usage("unknown_operator", no_operator(name), "hone spaces describes each");
+    if (found.empty())
+        throw Failure::usage("unknown_operator", no_operator(name), "hone spaces describes each");
     return found;
 }
 
@@ -241,8 +240,8 @@ Arch arch_named(const std::string& name) {
         if (names.back() == name) return arch;
     }
     const std::vector<std::string_view> views(names.begin(), names.end());
-    throw usage("unknown_arch", fmt::format("no architecture '{}'{}: Hone compiles for {}", name,
-                                            did_you_mean(name, views), fmt::join(names, ", ")));
+    throw Failure::usage("unknown_arch", fmt::format("no architecture '{}'{}: Hone compiles for {}", name,
+                                                     did_you_mean(name, views), fmt::join(names, ", ")));
 }
 
 }  // namespace hone::cli

@@ -16,10 +16,6 @@ namespace {
 
 constexpr std::array<std::string_view, 4> effort_names{"quick", "standard", "exhaustive", "known"};
 
-Failure usage(std::string code, std::string message, std::string hint = {}) {
-    return {ExitCode::usage, {std::move(code), std::move(message), std::move(hint)}};
-}
-
 tuner::Effort effort_from(const std::string& text) {
     if (text.empty()) return tuner::Effort::quick;
     return static_cast<tuner::Effort>(chosen("--effort", text, effort_names));
@@ -38,8 +34,8 @@ std::chrono::milliseconds duration_from(const std::string& text) {
                                                                : 0;
     constexpr std::int64_t week_ms = std::int64_t{7} * 24 * 3'600'000;
     if (!count || unit_ms == 0 || *count < 1 || *count > week_ms / unit_ms) {
-        throw usage("bad_duration", fmt::format("'{}' is no duration from 1ms to a week", text),
-                    "500ms, 90s, 10m or 2h");
+        throw Failure::usage("bad_duration", fmt::format("'{}' is no duration from 1ms to a week", text),
+                             "500ms, 90s, 10m or 2h");
     }
     return std::chrono::milliseconds(*count * unit_ms);
 }
@@ -51,12 +47,12 @@ void TuneCommandOptions::declare(const Arguments& app) {
                    "whoever tunes the others, hone merge brings the caches together")
         .type_name("N/M");
     app.add_option("--gpu", gpu, "Which GPU, or all of them (default: the first)");
-    app.add_option("--effort", effort,
-                   "quick: kernels that were fast nearby, 9 of them where the problem was measured on any "
-                   "GPU, else 12 with the best predictions, and a second look at each winner; standard: 128 "
-                   "predictions more, "
-                   "exhaustive: all that are allowed, known: after an update, the winners from before it "
-                   "(default: quick)")
+    app.add_option(
+           "--effort", effort,
+           "quick: kernels that were fast nearby, 5 of them where the problem was measured on this "
+           "kind of GPU, 9 where on another one, else 12 with the best predictions, and a second look "
+           "at the winners of the last two; standard: 128 predictions more, exhaustive: all that are "
+           "allowed, known: after an update, the winners from before it (default: quick)")
         .type_name(one_of(effort_names));
     app.add_option("--budget", budget, "Stop after this time with the best so far: 90s, 10m, 2h");
     app.add_flag("--retune", retune, "Measure again what is known already");
@@ -81,12 +77,11 @@ void TuneCommandOptions::declare(const Arguments& app) {
     app.add_flag("--dry-run", dry_run, "Show what would be tuned");
     off.excludes(recorded);
 #if HONE_WITH_DECODER
-    Argument in_chain = app.add_flag("--chain", chain,
-                                     "The kernels of a step of the decoder alone, and of those that are near "
-                                     "each other the ones that make "
-                                     "the whole step shortest; --tokens says of how many sequences (default "
-                                     "1,8,64). What wins there is not "
-                                     "replaced by what is faster alone");
+    Argument in_chain = app.add_flag(
+        "--chain", chain,
+        "The kernels of a step of the decoder alone, and of those that are near each other the ones that "
+        "make the whole step shortest; --tokens says of how many sequences (default 1,8,64). What wins "
+        "there is not replaced by what is faster alone");
     in_chain.excludes(off);
     in_chain.excludes(recorded);
     app.add_option("--kv", kv_len, "With --chain: keys of each sequence (default 1024)")
@@ -101,18 +96,20 @@ void TuneCommandOptions::check() const {
     static_cast<void>(shard_asked());
     static_cast<void>(arch_named(arch));
     if (!record_file.empty() && (offline || replay)) {
-        throw usage("contradiction", "--record writes what a GPU measures: not with --offline or --replay");
+        throw Failure::usage("contradiction",
+                             "--record writes what a GPU measures: not with --offline or --replay");
     }
     if (!record_file.empty() && gpu == "all")
-        throw usage("contradiction", "--record takes one GPU at a time");
+        throw Failure::usage("contradiction", "--record takes one GPU at a time");
     if (chain && (target.model.empty() || !target.op.empty() || !shard.empty() || !record_file.empty() ||
                   kernels > 0 || dry_run || gpu == "all"))
-        throw usage("contradiction",
-                    "--chain is about all kernels of one model's step on one GPU: without --op, --captured, "
-                    "--shard, --kernels, --record, --dry-run and --gpu all",
-                    "hone tune llama-3-8b --chain");
+        throw Failure::usage(
+            "contradiction",
+            "--chain is about all kernels of one model's step on one GPU: without --op, --captured, "
+            "--shard, --kernels, --record, --dry-run and --gpu all",
+            "hone tune llama-3-8b --chain");
     if (!gpu.empty() && (offline || replay))
-        throw usage("contradiction", "--gpu makes no sense with --offline or --replay");
+        throw Failure::usage("contradiction", "--gpu makes no sense with --offline or --replay");
 }
 
 std::optional<Shard> TuneCommandOptions::shard_asked() const {
@@ -123,7 +120,7 @@ std::optional<Shard> TuneCommandOptions::shard_asked() const {
     const std::optional<std::int64_t> count =
         slash < shard.size() ? parse_integer(std::string_view(shard).substr(slash + 1)) : std::nullopt;
     if (!number || !count || *number < 1 || *number > *count || *count > most) {
-        throw usage(
+        throw Failure::usage(
             "bad_shard",
             fmt::format("--shard: '{}' is no shard: allowed is N/M with N from 1 to M, and M up to {}", shard,
                         most),

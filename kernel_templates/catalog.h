@@ -12,7 +12,7 @@
 namespace hone {
 
 struct EmbeddedSource {
-    std::string_view path;  ///< below kernel_templates/, "rmsnorm/block_rows.cu"
+    std::string_view path;  ///< below kernel_templates/, "rmsnorm/group_rows.cu"
     std::string_view text;
     /// For a .cu: SHA-256 (32 hex digits) over itself, all headers it includes, and its launch plan with the
     /// family's host code that the plan includes; comments and white space do not count, nor does preference:

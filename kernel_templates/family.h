@@ -109,9 +109,9 @@ struct Constraint {
 struct Candidate;
 
 struct Variant {
-    std::string_view name;     ///< "block_rows"
+    std::string_view name;     ///< "group_rows"
     std::string_view summary;  ///< one line
-    std::string_view source;   ///< path below kernel_templates/, "rmsnorm/block_rows.cu"
+    std::string_view source;   ///< path below kernel_templates/, "rmsnorm/group_rows.cu"
     /// The oldest architecture; where it is specific, the only one: sm_90a's instructions exist nowhere else.
     Arch min_arch{7, 5, false};
     std::span<const Tunable> tunables;
@@ -194,7 +194,7 @@ struct Candidate {
 /// constraints.
 [[nodiscard]] std::optional<Candidate> fallback(const Problem&, const DeviceTraits&);
 
-/// "block_rows threads=256 vector=8"
+/// "group_rows threads=256 lanes=64 ..."
 [[nodiscard]] std::string to_string(const Candidate&);
 /// Inverse of to_string for the given family. Rejects unknown names, missing or repeated tunables, and values
 /// that are not declared; `error` then says which.

@@ -95,6 +95,17 @@ std::vector<RankedCandidate> ranked_space(const Problem& problem, const DeviceTr
     return space;
 }
 
+std::vector<Candidate> with_other_values(const Problem& problem, const Candidate& candidate,
+                                         std::size_t tunable, const DeviceTraits& traits) {
+    std::vector<Candidate> others;
+    for (const std::int64_t value : candidate.variant->tunables[tunable].values.span()) {
+        Candidate other = candidate;
+        other.config[tunable] = value;
+        if (other != candidate && allowed(problem, other, traits)) others.push_back(std::move(other));
+    }
+    return others;
+}
+
 SpaceCount count_space(const Problem& problem, const Variant& variant, const DeviceTraits& traits) {
     SpaceCount count;
     count.rejected_by.assign(variant.constraints.size() + 1, 0);

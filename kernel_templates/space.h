@@ -24,6 +24,10 @@ struct RankedCandidate {
 /// order, so the result is the same on every machine.
 [[nodiscard]] std::vector<RankedCandidate> ranked_space(const Problem&, const DeviceTraits&);
 
+/// The candidate with each other value of one tunable, those that are allowed, in declared order.
+[[nodiscard]] std::vector<Candidate> with_other_values(const Problem&, const Candidate&, std::size_t tunable,
+                                                       const DeviceTraits&);
+
 struct SpaceCount {
     std::size_t declared = 0;  ///< product of the value lists
     std::size_t allowed = 0;

@@ -21,7 +21,7 @@ std::optional<std::string> line_of_stdin() {
     std::string line;
     for (int c = std::cin.get(); c != EOF && c != '\n'; c = std::cin.get()) {
         if (line.size() == max_line_bytes)
-            throw Failure(ExitCode::usage, {"bad_input", "a line of stdin is longer than a mebibyte", ""});
+            throw Failure::usage("bad_input", "a line of stdin is longer than a mebibyte");
         line += static_cast<char>(c);
     }
     if (line.empty() && std::cin.eof()) return std::nullopt;

@@ -56,7 +56,7 @@ struct Options {
 };
 
 [[noreturn]] void refuse(const std::string& what, const std::string& hint) {
-    throw Failure(ExitCode::usage, {"bad_option", what, hint});
+    throw Failure::usage("bad_option", what, hint);
 }
 
 /// What happened when, in the words of those who serve models.

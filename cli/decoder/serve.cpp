@@ -107,15 +107,13 @@ void say_ready(const decoder::ServedModel& model, const std::string& address, co
 
 Outcome serve(const Options& options, const Console& console) {
     if (options.host.empty()) {  // the system takes it for every address
-        throw Failure(ExitCode::usage, {"bad_option",
-                                        "--host: no address; allowed: 127.0.0.1 for this machine "
-                                        "alone, 0.0.0.0 for every address, or one of them",
-                                        ""});
+        throw Failure::usage("bad_option",
+                             "--host: no address; allowed: 127.0.0.1 for this machine "
+                             "alone, 0.0.0.0 for every address, or one of them");
     }
     if (options.step_stretch != 0 && !(options.step_stretch >= 1)) {
-        throw Failure(ExitCode::usage,
-                      {"bad_option",
-                       fmt::format("--step-stretch is {}; allowed: 0, or from 1", options.step_stretch), ""});
+        throw Failure::usage(
+            "bad_option", fmt::format("--step-stretch is {}; allowed: 0, or from 1", options.step_stretch));
     }
     const std::atomic<bool>& stop =
         stop_on_interrupt("stopping: requests under way are finished (again: stop at once)");

@@ -187,6 +187,29 @@ models::Model shortened(models::Model model) {
     return model;
 }
 
+/// Every step that the run was to tune, as far as it came.
+Outcome describe(const std::vector<std::unique_ptr<StepChain>>& chains, const tuner::ChainTuneResult& result,
+                 decoder::RunningModel& model, const TuneChainOptions& options, const Console& console) {
+    const DeviceTraits& traits = options.device.traits;
+    const std::int64_t layers = model.description().model.num_hidden_layers;
+    Outcome outcome{.data = {{"name", options.model.name},
+                             {"gpu", traits.name},
+                             {"kv_len", options.kv_len},
+                             {"layers", layers},
+                             {"alone_ms", result.alone.elapsed.count()},
+                             {"proving_ms", result.proving.count()},
+                             {"steps", Json::array()}}};
+    outcome.text = fmt::format("{}, steps of {} layers and the head, {} keys a sequence, on {}\n",
+                               options.model.name, layers, options.kv_len, traits.name);
+    for (std::size_t i = 0; i < chains.size(); ++i) {
+        const std::int64_t floor = model.floor_bytes(chains[i]->sizes().sequences, options.kv_len);
+        const double floor_us = 1e6 * static_cast<double>(floor) / traits.memory_bytes_per_s;
+        outcome.data["steps"].push_back(json_of(*chains[i], result.steps[i], floor_us));
+        outcome.text += '\n' + text_of(*chains[i], result.steps[i], floor_us, console.page);
+    }
+    return outcome;
+}
+
 }  // namespace
 
 Outcome tune_chain(const TuneChainOptions& options, const Console& console) {
@@ -217,24 +240,7 @@ Outcome tune_chain(const TuneChainOptions& options, const Console& console) {
         steps, options.tune, *session.measurer, *session.images, cache,
         [&](const tuner::Progress& progress) { display.update(progress); }, stop);
     display.finish();
-
-    const DeviceTraits& traits = options.device.traits;
-    Outcome outcome{.data = {{"name", options.model.name},
-                             {"gpu", traits.name},
-                             {"kv_len", options.kv_len},
-                             {"layers", model->description().model.num_hidden_layers},
-                             {"alone_ms", result.alone.elapsed.count()},
-                             {"proving_ms", result.proving.count()},
-                             {"steps", Json::array()}}};
-    outcome.text =
-        fmt::format("{}, steps of {} layers and the head, {} keys a sequence, on {}\n", options.model.name,
-                    model->description().model.num_hidden_layers, options.kv_len, traits.name);
-    for (std::size_t i = 0; i < chains.size(); ++i) {
-        const std::int64_t floor = model->floor_bytes(chains[i]->sizes().sequences, options.kv_len);
-        const double floor_us = 1e6 * static_cast<double>(floor) / traits.memory_bytes_per_s;
-        outcome.data["steps"].push_back(json_of(*chains[i], result.steps[i], floor_us));
-        outcome.text += '\n' + text_of(*chains[i], result.steps[i], floor_us, console.page);
-    }
+    Outcome outcome = describe(chains, result, *model, options, console);
     set_end(result, stop, console, outcome);
     return outcome;
 }

@@ -2,17 +2,16 @@
 
 #include "cli/command.h"
 #include "cli/targets.h"
+#include "cli/value_types.h"
 #include "decoder/forward/operators.h"
 #include "kernel_templates/text.h"
 
 namespace hone::cli {
 
 void WeightFormatOptions::declare(const Arguments& app) {
-    app.add_option(
-           "--format", format,
-           "Makes codes of the weights of linear layers: w4a16, w8a16, w8a8 or fp8; a folder that has "
-           "codes is taken as it is")
-        .type_name("FORMAT");
+    app.add_option("--format", format,
+                   "Makes codes of the weights of linear layers; a folder that has codes is taken as it is")
+        .type_name(one_of(quant_format_names));
     app.add_option("--group", group, "With --format: columns that share a scale (w4a16: 128)");
     app.add_flag("--zeros", zeros, "With --format w4a16: zero points");
     app.add_flag("--lm-head", lm_head, "With --format: the language head too");
@@ -21,8 +20,7 @@ void WeightFormatOptions::declare(const Arguments& app) {
 std::optional<checkpoints::QuantizeRequest> WeightFormatOptions::chosen() const {
     if (format.empty()) {
         if (zeros || lm_head || group)
-            throw Failure(ExitCode::usage,
-                          {"bad_option", "--group, --zeros and --lm-head go with --format", ""});
+            throw Failure::usage("bad_option", "--group, --zeros and --lm-head go with --format");
         return std::nullopt;
     }
     return checkpoints::QuantizeRequest{
@@ -38,7 +36,7 @@ Argument KvCacheOption::declare(const Arguments& app) {
             "--kv-cache", kind,
             "Keys and values: fp8, half as many bytes for a little exactness, or same, numbers of the "
             "model's dtype (default)")
-        .type_name("KIND");
+        .type_name(one_of(decoder::kv_cache_names));
 }
 
 KvDtype KvCacheOption::chosen() const {

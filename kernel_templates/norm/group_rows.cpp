@@ -16,7 +16,8 @@ constexpr auto tunables = tunables_of({
     tunable<&GroupRowsConfig::early_weights>("1: weights are loaded into registers ahead of the reduction",
                                              {0, 1}),
     tunable<&GroupRowsConfig::load_hint>(
-        "cache hint of loads: 0 normal, 2 streaming; past L1, 3 what L2 lets go first, 4 last", {0, 2, 3, 4}),
+        "cache hint of loads: 0 normal, 2 streaming; past L1, 3 what L2 lets go first, 4 last",
+        {0, 2, first_to_leave, last_to_leave}),
     tunable<&GroupRowsConfig::store_hint>("cache hint of stores: 0 normal, 1 streaming", {0, 1}),
     programmatic_launch<&GroupRowsConfig::programmatic>(),
 });
@@ -42,9 +43,10 @@ constexpr Constraint constraints[] = {
          [](const NormProblem& p, const GroupRowsConfig& c) {
              return c.rows == 1 || c.rows * p.packets(c.lanes, c.vector) <= 8;
          }),
-    rule(
-        "what L2 is told of loads needs sm_90",
-        [](const GroupRowsConfig& c, const DeviceTraits& t) { return c.load_hint < 3 || t.has_bulk_copy(); }),
+    rule("what L2 is told of loads needs sm_90",
+         [](const GroupRowsConfig& c, const DeviceTraits& t) {
+             return c.load_hint < first_to_leave || t.has_bulk_copy();
+         }),
     programmatic_needs_sm_90<GroupRowsConfig>,
 };
 
@@ -75,8 +77,8 @@ double predict(const NormProblem& norm, const GroupRowsConfig& c, const DeviceTr
 
 /// The config that the cost model likes best, of those with one row in flight and no cache hints but what
 /// level 2 is told of loads, where a call does not fit it: so nothing that another operator left there is
-/// lost for it. It must not spill on any chip: conversions to codes, done in software before sm_89, want
-/// registers too.
+/// lost for it. By level_2_factor() rows leave first in calls of 1 to 1.5 times L2, and last from 4 times on.
+/// It must not spill on any chip: conversions to codes, done in software before sm_89, want registers too.
 std::optional<GroupRowsConfig> fallback(const NormProblem& norm, const DeviceTraits& traits) {
     std::optional<GroupRowsConfig> best;
     double best_us = 0;
@@ -92,7 +94,7 @@ std::optional<GroupRowsConfig> fallback(const NormProblem& norm, const DeviceTra
             c.threads = std::max<std::int64_t>(lane_count, 128);
             c.vector = widest_vector(norm.hidden, norm.element_bytes());
             if (held_registers(norm, c) + conversions > register_budget(c.threads)) continue;
-            for (const std::int64_t hint : {0, 3, 4}) {
+            for (const std::int64_t hint : {std::int64_t{0}, first_to_leave, last_to_leave}) {
                 if (hint != 0 && !tells_level_2) continue;
                 c.load_hint = hint;
                 const double us = predict(norm, c, traits);

@@ -53,8 +53,9 @@ double hint_factor(const NormProblem& norm, bool streaming_loads, bool streaming
 
 double level_2_factor(const NormProblem& norm, std::int64_t load_hint, const DeviceTraits& traits) {
     const double share = share_of_l2(norm, traits);
-    if (load_hint == 3) return share < 0.4 ? 0.985 : share < 1.5 ? 0.94 : share < 4.0 ? 1.0 : 1.05;
-    if (load_hint == 4) return share < 1.5 ? 1.03 : share < 4.0 ? 1.0 : 0.97;
+    if (load_hint == first_to_leave)
+        return share < 0.4 ? 0.985 : share < 1.5 ? 0.94 : share < 4.0 ? 1.0 : 1.05;
+    if (load_hint == last_to_leave) return share < 1.5 ? 1.03 : share < 4.0 ? 1.0 : 0.97;
     return 1.0;
 }
 

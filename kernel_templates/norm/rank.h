@@ -58,9 +58,12 @@ struct MemoryShape {
 /// For `slowdown`.
 [[nodiscard]] double hint_factor(const NormProblem&, bool streaming_loads, bool streaming_stores,
                                  const DeviceTraits&);
-/// What the hints 3 and 4 of loads (row.cuh: RowLoad) bring, for `slowdown`; 1 for others. Measured on an
-/// H200: lines that leave first pay where a call's tensors and L2 are of one size, by up to 10 %, and cost 5
-/// % where they are far larger; lines that leave last pay 3 % there. In between either is level.
+/// The hints of loads that tell L2 something: RowLoad of row.cuh, which has the reasons for either.
+inline constexpr std::int64_t first_to_leave = 3;
+inline constexpr std::int64_t last_to_leave = 4;
+/// What these two bring, for `slowdown`; 1 for others. Measured on an H200: lines that leave first pay where
+/// a call's tensors and L2 are of one size, by up to 10 %, and cost 5 % where they are far larger; lines that
+/// leave last pay 3 % there. In between either is level.
 [[nodiscard]] double level_2_factor(const NormProblem&, std::int64_t load_hint, const DeviceTraits&);
 /// Whether a call moves more bytes than L2 holds, so that what it reads does not stay there anyway.
 [[nodiscard]] bool exceeds_l2(const NormProblem&, const DeviceTraits&);

@@ -15,7 +15,7 @@ namespace hone::runtime {
 
 /// One translation unit: a template's path, its generated constants, and the target.
 struct CompileRequest {
-    std::string source;     ///< path below kernel_templates/, "rmsnorm/block_rows.cu"
+    std::string source;     ///< path below kernel_templates/, "rmsnorm/group_rows.cu"
     std::string constants;  ///< text of hone_constants.h; may be empty
     Arch arch;
 };

@@ -66,8 +66,8 @@ std::shared_ptr<Capture> Capture::begin(const std::filesystem::path& file, std::
         std::error_code error;
         const std::filesystem::path whole = std::filesystem::absolute(file, error);
         if (error) throw_write_error(file, "cannot be written", error.value());  // a folder that is gone
-        add_to_capture(whole,
-                       {});  // now, while somebody looks: a file of another kind, a folder that is not there
+        // Now, while somebody looks: a file of another kind, a folder that is not there.
+        add_to_capture(whole, {});
         return std::make_shared<Capture>(whole, std::move(gpu), std::move(warn));
     } catch (const std::exception& why) {
         warn(fmt::format("calls are not captured: {}", why.what()));

@@ -210,6 +210,8 @@ Knowledge WinnerTable::find(const Problem& problem) const {
     for (std::size_t steps = 0; steps < line.size(); ++steps) {
         for (const std::optional<Problem>& won : {std::optional(line[steps]), in_other_half(line[steps])}) {
             if (!won || *won == problem) continue;
+            if (const std::string& trouble = stored(*won).trouble; !trouble.empty())
+                knowledge.passed_over.push_back(trouble);
             for (KnownWinner& winner : find_own(*won).winners) {
                 KnownWinner ours = from_kin(std::span(line).first(steps + 1), *won, std::move(winner));
                 // A kin of another family may have variants that this one has not.
@@ -223,7 +225,7 @@ Knowledge WinnerTable::find(const Problem& problem) const {
 }
 
 Knowledge WinnerTable::find_own(const Problem& problem) const {
-    const cache::StaticWinners& found = stored(std::string(problem.family->name), static_text(problem));
+    const cache::StaticWinners& found = stored(problem);
     Knowledge knowledge;
     if (!found.trouble.empty()) knowledge.passed_over.push_back(found.trouble);
     for (const cache::LoadedWinner& winner : found.winners) add_record(problem, winner, knowledge);
@@ -233,13 +235,12 @@ Knowledge WinnerTable::find_own(const Problem& problem) const {
     return knowledge;
 }
 
-const cache::StaticWinners& WinnerTable::stored(const std::string& family,
-                                                const std::string& static_fields) const {
+const cache::StaticWinners& WinnerTable::stored(const Problem& problem) const {
+    const std::pair key(std::string(problem.family->name), static_text(problem));
     const std::lock_guard lock(mutex_);
-    const auto known = stored_.find({family, static_fields});
+    const auto known = stored_.find(key);
     if (known != stored_.end()) return known->second;
-    return stored_.emplace(std::pair(family, static_fields), winners_of_(family, static_fields))
-        .first->second;
+    return stored_.emplace(key, winners_of_(key.first, key.second)).first->second;
 }
 
 std::optional<Choice> choose(const Problem& problem, std::span<const KnownWinner> winners,

@@ -1,5 +1,5 @@
-// Which candidate serves a bucket: the order of design.md section 7 as pure functions over stored winners. No
-// device, no file, no clock; the dispatcher and `hone explain` both ask here, so they cannot disagree.
+// Which candidate serves a bucket: the order of docs/architecture.md as pure functions over stored winners.
+// No device, no file, no clock; the dispatcher and `hone explain` both ask here, so they cannot disagree.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +32,10 @@ struct KnownWinner {
 
 /// What is stored about one static problem.
 struct Knowledge {
-    std::vector<KnownWinner> winners;      ///< its own, ascending in the dynamic fields, then those of kin
-    std::vector<std::string> passed_over;  ///< records that may not be dispatched, one sentence each
+    std::vector<KnownWinner> winners;  ///< its own, ascending in the dynamic fields, then those of kin
+    /// Its own records that may not be dispatched, and what of it or of its kin could not be read, one
+    /// sentence each.
+    std::vector<std::string> passed_over;
 };
 
 /// What the cache layers know of a family's static problem.
@@ -55,8 +57,7 @@ class WinnerTable {
 
   private:
     [[nodiscard]] Knowledge find_own(const Problem& problem) const;
-    [[nodiscard]] const cache::StaticWinners& stored(const std::string& family,
-                                                     const std::string& static_fields) const;
+    [[nodiscard]] const cache::StaticWinners& stored(const Problem& problem) const;
 
     WinnersOf winners_of_;
     mutable std::mutex mutex_;

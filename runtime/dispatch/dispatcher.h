@@ -1,8 +1,7 @@
 // The heart of the public Runtime, without its types: makes prepared operators of problems. Thread-safe: a
 // mutex is held but while images are compiled, which prepare() calls do side by side; what they hand out is
-// immutable. Throws the exceptions of the layers
-// below (public_error.h turns them into hone::Error), std::invalid_argument for a problem that nothing can
-// run.
+// immutable. Throws the exceptions of the layers below (public_error.h turns them into hone::Error),
+// std::invalid_argument for a problem that nothing can run.
 #pragma once
 
 #include <atomic>
@@ -101,7 +100,7 @@ class Dispatcher {
     std::unique_ptr<const WinnerTable> winners_;
     mutable std::mutex mutex_;  ///< guards images_ (but for its atomics), sites_ and unloadable_
     std::vector<std::string> sites_;
-    std::set<std::string> unloadable_;       ///< winners that failed before, "rmsnorm ...: block_rows ..."
+    std::set<std::string> unloadable_;       ///< winners that failed before, "rmsnorm ...: group_rows ..."
     mutable std::mutex held_mutex_;          ///< guards held_
     std::map<std::string, Candidate> held_;  ///< by the text of the problem at the cell's edge
     std::mutex kept_mutex_;                  ///< guards kept_; taken before mutex_

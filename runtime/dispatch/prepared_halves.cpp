@@ -2,12 +2,10 @@
 
 #include <algorithm>
 
+#include "kernel_templates/kit/ceil_div.h"
+
 namespace hone::runtime {
 namespace {
-
-constexpr std::int64_t aligned(std::int64_t bytes) {
-    return (bytes + workspace_alignment - 1) / workspace_alignment * workspace_alignment;
-}
 
 PrepareReport named(PrepareReport report, const char* part) {
     report.part = part;
@@ -18,7 +16,7 @@ PrepareReport named(PrepareReport report, const char* part) {
 
 PreparedHalves::Workspace PreparedHalves::divide(void* workspace, std::int64_t tokens) const noexcept {
     auto* const start = static_cast<std::byte*>(workspace);
-    return {start, start + aligned(tokens * row_bytes_)};
+    return {start, start + round_up(tokens * row_bytes_, workspace_alignment)};
 }
 
 Status PreparedHalves::check(void* workspace, std::int64_t tokens) const noexcept {
@@ -45,7 +43,7 @@ std::vector<PrepareReport> PreparedHalves::reports() const {
 
 std::int64_t PreparedHalves::workspace_bytes(const Sizes& sizes) const {
     const std::int64_t beside = std::max(first_->workspace_bytes(sizes), second_->workspace_bytes(sizes));
-    return aligned(sizes[0] * row_bytes_) + beside;
+    return round_up(sizes[0] * row_bytes_, workspace_alignment) + beside;
 }
 
 }  // namespace hone::runtime

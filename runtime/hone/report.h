@@ -47,7 +47,7 @@ struct SizeRange {
 /// One bucket of a prepared operator: all calls whose sizes lie in all of its ranges.
 struct BucketReport {
     std::vector<SizeRange> sizes;
-    std::string candidate;  ///< "block_rows threads=256 vector=8"
+    std::string candidate;  ///< "group_rows threads=256 lanes=64 ..."
     Origin origin = Origin::fallback;
     Trust trust = Trust::none;
     /// Where the candidate won: "rows=16", of another problem with what differs: "tokens=8 norm=no"; empty

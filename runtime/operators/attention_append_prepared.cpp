@@ -41,7 +41,8 @@ PreparedAttentionAppend::PreparedAttentionAppend(const Maker& maker, const Atten
 
 Explanation PreparedAttentionAppend::explain(const Dispatcher& dispatcher, const AttentionAppend& description,
                                              AttentionAppendSizes sizes) {
-    return dispatcher.explain(attention_append_problem(filled_in(description)), {sizes.batch, sizes.kv_len});
+    return dispatcher.explain(attention_append_problem(filled_in(description)),
+                              attention_append_sizes(sizes));
 }
 
 Status PreparedAttentionAppend::run(CUstream stream, const AttentionAppendArgs& args,
@@ -50,7 +51,7 @@ Status PreparedAttentionAppend::run(CUstream stream, const AttentionAppendArgs& 
         return wrong;
     if (sizes.batch == 0) return Status::ok;
     const Call call = attention_append_call(append_, args, sizes);
-    const Sizes of_call{sizes.batch, sizes.kv_len};
+    const Sizes of_call = attention_append_sizes(sizes);
     if (checking_ != nullptr) {
         if (const Status wrong = kernels_->check(call, of_call); wrong != Status::ok) return wrong;
         const Status wrong = check_indices(*checking_, stream, append_, args, sizes);
@@ -63,7 +64,7 @@ std::string PreparedAttentionAppend::refusal(const AttentionAppendArgs& args,
                                              AttentionAppendSizes sizes) const {
     std::string text;
     if (check_call(append_, args, sizes, InWords{text}) != Status::ok || sizes.batch == 0) return text;
-    return kernels_->refusal(attention_append_call(append_, args, sizes), {sizes.batch, sizes.kv_len},
+    return kernels_->refusal(attention_append_call(append_, args, sizes), attention_append_sizes(sizes),
                              attention_append_names);
 }
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <stdexcept>
 
+#include "kernel_templates/kit/ceil_div.h"
 #include "runtime/operators/attention.h"
 #include "runtime/operators/attention_problem.h"
 #include "runtime/operators/index_check.h"
@@ -63,9 +64,6 @@ Status check_numbers(const Attention& attention, const AttentionArgs& args, Atte
 bool strides_fit(const Attention& attention, const AttentionArgs& args, AttentionSizes sizes) noexcept {
     return !is_decode(attention, sizes.q_len) || strides_agree(attention, args, sizes.kv_len);
 }
-
-/// The next part of a workspace begins there.
-constexpr std::int64_t aligned(std::int64_t bytes) noexcept { return (bytes + 255) / 256 * 256; }
 
 /// Multiprocessors that decode needs to read a cache at the speed of memory: each reads 30 GB/s and more.
 int reading_multiprocessors(const DeviceTraits& traits) noexcept {
@@ -174,7 +172,8 @@ Status PreparedAttention::run(CUstream stream, const AttentionArgs& args,
 Status PreparedAttention::run_both(CUstream stream, Part decode, const Part& prefill) noexcept {
     const std::optional<std::int64_t> apart = prefill.kernels.workspace_beside(prefill.sizes);
     void*& workspace = decode.call.pointers[attention_decode::workspace];
-    if (apart && workspace != nullptr) workspace = static_cast<std::byte*>(workspace) + aligned(*apart);
+    if (apart && workspace != nullptr)
+        workspace = static_cast<std::byte*>(workspace) + round_up(*apart, workspace_alignment);
     if (!apart || !decode.kernels.workspace_beside(decode.sizes)) {
         const Status wrong = decode.kernels.run(stream, decode.call, decode.sizes);
         return wrong != Status::ok ? wrong : prefill.kernels.run(stream, prefill.call, prefill.sizes);
@@ -236,7 +235,7 @@ std::int64_t PreparedAttention::workspace_bytes(const Sizes& given) const {
         capacity *= 2;
     }
     if (is_decode(attention_, sizes.q_len)) return most;
-    return most + aligned(prefill_->workspace_bytes(prefill_sizes(sizes)));
+    return most + round_up(prefill_->workspace_bytes(prefill_sizes(sizes)), workspace_alignment);
 }
 
 }  // namespace hone::runtime

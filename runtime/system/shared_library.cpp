@@ -42,8 +42,8 @@ std::uint64_t end_of_segments(int fd) {
 }
 
 /// Why a file is not given to the loader, which would wait for a pipe's writer without end, and end the
-/// process by SIGBUS where a file was cut off; "" for what is not there, and for
-/// a name that the loader looks for.
+/// process by SIGBUS where a file was cut off; "" for what is not there, and for a name that the loader looks
+/// for.
 std::string refusal_of_file(const std::string& path) {
     struct stat status {};
     if (path.front() != '/' || ::stat(path.c_str(), &status) != 0) return {};

@@ -51,6 +51,23 @@ inline const std::vector<Config>& space_on_h100(const Problem& problem, const Va
     return found->second;
 }
 
+/// Every config of a variant on an H100, for each shape of its family with each of these numbers of tokens.
+template <class Check>
+void for_every_config(const Variant& variant, const std::string& family,
+                      const std::vector<std::string>& shapes, const std::vector<int>& token_counts,
+                      Check check) {
+    for (const std::string& shape : shapes) {
+        for (const int tokens : token_counts) {
+            const Problem problem =
+                *parse_problem(family + ' ' + shape + " tokens=" + std::to_string(tokens));
+            for (const Config& config : space_on_h100(problem, variant)) {
+                INFO(to_string(problem) << " | " << to_string(Candidate{&variant, config}));
+                check(problem, config);
+            }
+        }
+    }
+}
+
 inline std::int64_t tunable(const Candidate& candidate, std::string_view name) {
     const auto found = std::ranges::find(candidate.variant->tunables, name, &Tunable::name);
     REQUIRE(found != candidate.variant->tunables.end());

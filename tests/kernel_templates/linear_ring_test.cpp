@@ -23,17 +23,12 @@ const std::vector<std::string> model_shapes{
 template <class Visit>
 void for_cases(Visit visit) {
     const DeviceTraits h100 = *representative_device({9, 0, true});
-    for (const std::string& shape : model_shapes) {
-        for (const char* tokens : {" tokens=1", " tokens=3", " tokens=8", " tokens=16", " tokens=50"}) {
-            const Problem problem = problem_of(shape + tokens);
-            for (const Config& config : enumerate(problem, ring, h100)) {
-                const LinearProblem p(problem);
-                const auto c = values_of<RingConfig>(config);
-                INFO(to_string(problem) << " | " << to_string(Candidate{&ring, config}));
-                visit(p, c, geometry(p, c), ring.plan(problem, config, h100));
-            }
-        }
-    }
+    test::for_every_config(ring, "linear", model_shapes, {1, 3, 8, 16, 50},
+                           [&](const Problem& problem, const Config& config) {
+                               const LinearProblem p(problem);
+                               const auto c = values_of<RingConfig>(config);
+                               visit(p, c, geometry(p, c), ring.plan(problem, config, h100));
+                           });
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "kernel_templates/quantized_linear/ring_w8/plan.h"
 #include "kernel_templates/quantized_linear/variants.h"
 #include "kernel_templates/space.h"
+#include "tests/kernel_templates/drawn_cases.h"
 
 using namespace hone;
 using namespace hone::quantized_linear;
@@ -30,17 +31,12 @@ Problem problem_of(const std::string& text) { return *parse_problem("quantized_l
 template <class Visit>
 void for_cases(Visit visit) {
     const DeviceTraits h100 = *representative_device({9, 0, true});
-    for (const std::string& shape : shapes) {
-        for (const char* tokens : {" tokens=1", " tokens=3", " tokens=8", " tokens=16"}) {
-            const Problem problem = problem_of(shape + tokens);
-            for (const Config& config : enumerate(problem, ring_w8, h100)) {
-                const QuantizedProblem p(problem);
-                const RingW8Config c = values_of<RingW8Config>(config);
-                INFO(to_string(problem) << " | " << to_string(Candidate{&ring_w8, config}));
-                visit(p, c, geometry(p, c), ring_w8.plan(problem, config, h100));
-            }
-        }
-    }
+    test::for_every_config(ring_w8, "quantized_linear", shapes, {1, 3, 8, 16},
+                           [&](const Problem& problem, const Config& config) {
+                               const QuantizedProblem p(problem);
+                               const RingW8Config c = values_of<RingW8Config>(config);
+                               visit(p, c, geometry(p, c), ring_w8.plan(problem, config, h100));
+                           });
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "kernel_templates/quantized_linear/variants.h"
 #include "kernel_templates/quantized_linear/walk/plan.h"
 #include "kernel_templates/space.h"
+#include "tests/kernel_templates/drawn_cases.h"
 
 using namespace hone;
 using namespace hone::quantized_linear;
@@ -34,16 +35,11 @@ const std::vector<std::string> shapes{
 template <class Visit>
 void for_cases(Visit visit) {
     const DeviceTraits h100 = *representative_device({9, 0, true});
-    for (const std::string& shape : shapes) {
-        for (const char* tokens : {" tokens=1", " tokens=3", " tokens=8"}) {
-            const Problem problem = *parse_problem("quantized_linear " + shape + tokens);
-            for (const Config& config : enumerate(problem, walk, h100)) {
-                const QuantizedProblem p(problem);
-                INFO(to_string(problem) << " | " << to_string(Candidate{&walk, config}));
-                visit(problem, p, config, geometry(p, values_of<WalkConfig>(config)), h100);
-            }
-        }
-    }
+    test::for_every_config(walk, "quantized_linear", shapes, {1, 3, 8},
+                           [&](const Problem& problem, const Config& config) {
+                               const QuantizedProblem p(problem);
+                               visit(problem, p, config, geometry(p, values_of<WalkConfig>(config)), h100);
+                           });
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 
 #include "kernel_templates/attention_append/attention_append.h"
 #include "runtime/operators/attention_append_prepared.h"
-#include "runtime/operators/entry.h"
 #include "tests/runtime/attention_under_test.h"
 
 namespace hone::runtime {
@@ -23,10 +22,6 @@ constexpr AttentionAppend odd{.heads = 6,
                               .dtype = Dtype::fp32,
                               .norm = true,
                               .page_size = 16};
-
-AttentionAppendKernel prepared(Dispatcher& dispatcher, const AttentionAppend& append) {
-    return prepare_with({dispatcher, nullptr}, append);
-}
 
 AttentionAppendArgs usual() {
     return {.q = address(1),
@@ -61,7 +56,7 @@ TEST_CASE("a call of attention with the append, its strides filled in") {
     AttentionAppendArgs args = usual();
     args.q_strides = {.token = 70};
     args.k_strides = args.v_strides = {.token = 70, .head = 7};
-    REQUIRE(prepared(dispatcher, odd).run(nullptr, args, {3, 90}) == Status::ok);
+    REQUIRE(prepare(dispatcher, odd).run(nullptr, args, {3, 90}) == Status::ok);
     CHECK(noting.launched() == std::vector<std::uint64_t>{mebibyte(1),
                                                           mebibyte(5),
                                                           mebibyte(6),
@@ -99,7 +94,7 @@ TEST_CASE("a call of attention with the append, its strides filled in") {
 TEST_CASE("calls of attention with the append that cannot be are refused, in words") {
     FakeMachine machine;
     Dispatcher dispatcher({.use_cache = false});
-    const AttentionAppendKernel kernel = prepared(dispatcher, odd);
+    const AttentionAppendKernel kernel = prepare(dispatcher, odd);
     const auto refusal = [&](auto change, AttentionAppendSizes sizes, Status status) {
         AttentionAppendArgs args = usual();
         change(args);

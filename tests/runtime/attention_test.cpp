@@ -21,7 +21,7 @@ TEST_CASE("a call of few queries is one of decode, its strides filled in") {
     namespace family = attention_decode;
     NotingMachine noting(family::kernel_args);
     Dispatcher dispatcher({.use_cache = false}, noting.driver);
-    const AttentionKernel attention = prepared(dispatcher, small);
+    const AttentionKernel attention = prepare(dispatcher, small);
     AttentionArgs args = usual_args();
     args.out_strides = {.batch = 5000, .token = 50, .head = 500};
     REQUIRE(attention.run(nullptr, args, {.batch = 2, .q_len = 3, .kv_len = 90}) == Status::ok);
@@ -42,7 +42,7 @@ TEST_CASE("a call from pages hands on the table, the pool, the scales and the si
     described.kv_dtype = KvDtype::fp8;
     described.page_size = 16;
     described.lengths = described.lse = described.softcap = described.sinks = true;
-    const AttentionKernel attention = prepared(dispatcher, described);
+    const AttentionKernel attention = prepare(dispatcher, described);
     AttentionArgs args = usual_args();
     args.kv_lengths = address<std::int32_t>(6);
     args.page_table = address<std::int32_t>(7);
@@ -93,7 +93,7 @@ TEST_CASE("a call of more queries is one of prefill, where k and v have strides 
     NotingMachine noting(
         std::span(family::tile_args).first(std::size(family::call_args) - std::size(family::later_args)));
     Dispatcher dispatcher({.use_cache = false}, noting.driver);
-    const AttentionKernel attention = prepared(dispatcher, small);
+    const AttentionKernel attention = prepare(dispatcher, small);
     AttentionArgs args = usual_args();
     args.k_strides = {.batch = 1400, .token = 14, .head = 7};
     args.v_strides = {.token = 28};
@@ -114,7 +114,7 @@ TEST_CASE("packed calls are prefill's however short they are, with the tokens of
     Dispatcher dispatcher({.use_cache = false}, noting.driver);
     Attention described = small;
     described.packed = true;
-    const AttentionKernel attention = prepared(dispatcher, described);
+    const AttentionKernel attention = prepare(dispatcher, described);
     AttentionArgs args = usual_args();
     args.kv_tokens = 200;
     CHECK(attention.run(nullptr, args, {4, 1, 90}) == Status::ok);  // no queries
@@ -147,7 +147,7 @@ TEST_CASE(
     described.packed = described.sinks = true;
     described.page_size = 16;
     described.kv_dtype = KvDtype::fp8;
-    const AttentionKernel attention = prepared(dispatcher, described);
+    const AttentionKernel attention = prepare(dispatcher, described);
     AttentionArgs args = usual_args();
     args.q_tokens = 8;
     args.q_starts = address<std::int32_t>(6);
@@ -212,7 +212,7 @@ TEST_CASE("single tokens among queries packed over pages are decode's, the other
     Attention described = small;
     described.packed = true;
     described.page_size = 16;
-    const AttentionKernel attention = prepared(dispatcher, described);
+    const AttentionKernel attention = prepare(dispatcher, described);
     REQUIRE(attention.reports().size() == 2);
     AttentionArgs args = usual_args();
     args.q_starts = address<std::int32_t>(6);
@@ -272,7 +272,7 @@ TEST_CASE(
                         .max_kv_len = 4096,
                         .packed = true,
                         .page_size = 16};
-    const AttentionKernel attention = prepared(dispatcher, described);
+    const AttentionKernel attention = prepare(dispatcher, described);
     AttentionArgs args{.q = address<char>(1),
                        .k = address<char>(2),
                        .v = address<char>(3),
@@ -304,7 +304,7 @@ TEST_CASE("calls of more than 16 queries from pages are prefill's, those of fewe
     Dispatcher dispatcher({.use_cache = false}, Driver::load());
     Attention described = small;
     described.page_size = 16;
-    const AttentionKernel attention = prepared(dispatcher, described);
+    const AttentionKernel attention = prepare(dispatcher, described);
     AttentionArgs args = usual_args();
     args.page_table = address<std::int32_t>(8);
     args.pool_pages = 28;
@@ -319,7 +319,7 @@ TEST_CASE("calls of more than 16 queries from pages are prefill's, those of fewe
 TEST_CASE("queries choose the kernel") {
     const FakeMachine machine;
     Dispatcher dispatcher({.use_cache = false}, Driver::load());
-    const AttentionKernel attention = prepared(dispatcher, small);
+    const AttentionKernel attention = prepare(dispatcher, small);
     for (const std::int64_t q_len : {1, 2, 3, 8, 16, 17, 40}) {
         const int before = machine.launch_count();
         REQUIRE(attention.run(nullptr, usual_args(), {4, q_len, 100}) == Status::ok);
@@ -334,7 +334,7 @@ TEST_CASE("calls of fewer queries than described are refused, and nothing was pr
     Dispatcher dispatcher({.use_cache = false}, Driver::load());
     Attention described = small;
     described.min_q_len = 17;
-    const AttentionKernel prompts = prepared(dispatcher, described);
+    const AttentionKernel prompts = prepare(dispatcher, described);
     REQUIRE(prompts.reports().size() == 1);
     CHECK(prompts.reports()[0].buckets.front().sizes[1].last == 32);
     CHECK(prompts.run(nullptr, usual_args(), {4, 16, 100}) == Status::bad_rows);
@@ -342,7 +342,7 @@ TEST_CASE("calls of fewer queries than described are refused, and nothing was pr
     CHECK(prompts.run(nullptr, usual_args(), {4, 0, 100}) == Status::ok);
     CHECK(prompts.workspace_bytes({4, 16, 100}) == 0);
     described.min_q_len = described.max_q_len = 5;
-    const AttentionKernel few = prepared(dispatcher, described);
+    const AttentionKernel few = prepare(dispatcher, described);
     CHECK(few.reports().size() == 1);
     CHECK(few.run(nullptr, usual_args(), {4, 5, 100}) == Status::ok);
     CHECK(few.workspace_bytes({4, 5, 100}) >= 0);
@@ -354,7 +354,7 @@ TEST_CASE(
     Dispatcher dispatcher({.use_cache = false}, Driver::load());
     Attention described = small;
     described.softcap = described.lse = true;
-    const AttentionKernel attention = prepared(dispatcher, described);
+    const AttentionKernel attention = prepare(dispatcher, described);
     const auto changed = [&](auto change, AttentionSizes sizes = {.batch = 2, .q_len = 3, .kv_len = 90}) {
         AttentionArgs args = usual_args();
         args.softcap = 30.0F;
@@ -391,9 +391,12 @@ TEST_CASE(
 TEST_CASE("one workspace serves every call up to its sizes") {
     const FakeMachine machine;
     Dispatcher dispatcher({.use_cache = false}, Driver::load());
-    const AttentionKernel attention = prepared(
-        dispatcher,
-        {.heads = 8, .kv_heads = 2, .head_dim = 128, .max_batch = 4, .max_q_len = 64, .max_kv_len = 20000});
+    const AttentionKernel attention = prepare(dispatcher, Attention{.heads = 8,
+                                                                    .kv_heads = 2,
+                                                                    .head_dim = 128,
+                                                                    .max_batch = 4,
+                                                                    .max_q_len = 64,
+                                                                    .max_kv_len = 20000});
     const std::int64_t most = attention.workspace_bytes({4, 64, 20000});
     for (const AttentionSizes sizes :
          {AttentionSizes{1, 1, 20000}, {4, 16, 20000}, {2, 9, 700}, {4, 64, 64}}) {

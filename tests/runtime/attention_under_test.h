@@ -1,4 +1,4 @@
-// Operators of attention on the fake machine, and addresses that nobody follows.
+// What tests of attention on the fake machine share.
 #pragma once
 
 #include <memory>
@@ -6,18 +6,11 @@
 #include <vector>
 
 #include "hone/attention.h"
-#include "runtime/dispatch/dispatcher.h"
 #include "runtime/operators/attention_problem.h"
-#include "runtime/operators/entry.h"
 #include "tests/runtime/launched_parameters.h"
-#include "tests/support/fake_machine.h"
+#include "tests/runtime/operator_under_test.h"
 
 namespace hone::test {
-
-template <class T = void>
-[[nodiscard]] T* address(std::uint64_t mebibyte) {
-    return reinterpret_cast<T*>(mebibyte << 20);
-}
 
 /// Rows that are no whole 16 bytes: the plain variants everywhere, whose kernels take the call's pointers and
 /// scalars in order.
@@ -28,11 +21,6 @@ inline constexpr Attention small{.heads = 6,
                                  .max_q_len = 40,
                                  .max_kv_len = 100,
                                  .dtype = Dtype::fp32};
-
-[[nodiscard]] inline AttentionKernel prepared(runtime::Dispatcher& dispatcher, const Attention& attention,
-                                              bool checking = false) {
-    return runtime::prepare_with({dispatcher, checking ? &dispatcher.session() : nullptr}, attention);
-}
 
 [[nodiscard]] inline AttentionArgs usual_args() {
     return {.q = address(1),

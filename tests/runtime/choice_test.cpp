@@ -40,18 +40,21 @@ const std::vector<RankedCandidate>& space() {
     return ranked;
 }
 
-/// The n-th candidate of the space won at `rows`.
-cache::LoadedWinner winner(std::int64_t rows, std::size_t n, cache::Trust trust = cache::Trust::exact) {
+cache::LoadedWinner winner_of(const Problem& problem, const Candidate& candidate, cache::Trust trust) {
     cache::LoadedWinner loaded;
-    const Problem problem = rmsnorm(rows);
-    loaded.trial.key = {{}, "rmsnorm", static_text(problem), dynamic_text(problem)};
-    loaded.trial.candidate = to_string(space()[n].candidate);
-    loaded.trial.template_hash = template_hash(*space()[n].candidate.variant);
+    loaded.trial.key = {{}, std::string(problem.family->name), static_text(problem), dynamic_text(problem)};
+    loaded.trial.candidate = to_string(candidate);
+    loaded.trial.template_hash = template_hash(*candidate.variant);
     loaded.trial.winner = true;
     loaded.trial.timing.median_us = 2;
     loaded.trust = trust;
     loaded.layer = "user";
     return loaded;
+}
+
+/// The n-th candidate of the space won at `rows`.
+cache::LoadedWinner winner(std::int64_t rows, std::size_t n, cache::Trust trust = cache::Trust::exact) {
+    return winner_of(rmsnorm(rows), space()[n].candidate, trust);
 }
 
 /// As the layers would find them.
@@ -152,16 +155,8 @@ cache::LoadedWinner product_winner(const Problem& problem, const std::string& ca
                                    cache::Trust trust = cache::Trust::exact) {
     std::string error;
     const std::optional<Candidate> parsed = parse_candidate(*problem.family, candidate, &error);
-    REQUIRE(parsed);
-    cache::LoadedWinner loaded;
-    loaded.trial.key = {{}, "linear", static_text(problem), dynamic_text(problem)};
-    loaded.trial.candidate = candidate;
-    loaded.trial.template_hash = template_hash(*parsed->variant);
-    loaded.trial.winner = true;
-    loaded.trial.timing.median_us = 2;
-    loaded.trust = trust;
-    loaded.layer = "user";
-    return loaded;
+    REQUIRE_MESSAGE(parsed, error);
+    return winner_of(problem, *parsed, trust);
 }
 
 TEST_CASE(
@@ -211,17 +206,7 @@ TEST_CASE("of winners of kin the nearer kin's come first, whatever their sizes, 
         return "ring rows=8 warps=4 " + config + " join=0 side_by_side=0 blocks_per_sm=1";
     };
     const auto record = [&](const Problem& problem, const std::string& config) {
-        const std::string candidate = ring(config);
-        cache::LoadedWinner loaded;
-        loaded.trial.key = {
-            {}, std::string(problem.family->name), static_text(problem), dynamic_text(problem)};
-        loaded.trial.candidate = candidate;
-        loaded.trial.template_hash = template_hash(*parse_candidate(*problem.family, candidate)->variant);
-        loaded.trial.winner = true;
-        loaded.trial.timing.median_us = 2;
-        loaded.trust = cache::Trust::exact;
-        loaded.layer = "user";
-        return loaded;
+        return winner_of(problem, *parse_candidate(*problem.family, ring(config)), cache::Trust::exact);
     };
     const Problem normed = append("norm=yes style=interleaved rotary_dim=64 kv_len=4096");
     const Problem plain = append("norm=no style=half rotary_dim=128 kv_len=4096");
@@ -341,19 +326,22 @@ TEST_CASE("records that may not be dispatched are passed over, each with its rea
     }
 }
 
-TEST_CASE("a problem's records are asked for once, when it is first needed, and what they lack is told") {
+TEST_CASE(
+    "a problem's records are asked for once, when it is first needed, and what is damaged is told, kin's "
+    "too") {
     int asked = 0;
-    const WinnerTable table([&](std::string_view family, std::string_view) {
+    const WinnerTable table([&](std::string_view family, std::string_view static_fields) {
         ++asked;
         CHECK(family == "rmsnorm");
-        return cache::StaticWinners{.winners = {winner(16, 1)}, .trouble = "some are damaged"};
+        return cache::StaticWinners{.winners = {winner(16, 1)},
+                                    .trouble = "damaged: " + std::string(static_fields.substr(0, 10))};
     });
     CHECK(asked == 0);
     const cache::LoadedWinner* record = table.find(rmsnorm(16)).winners.at(0).record;
     const Knowledge again = table.find(rmsnorm(1024));
     CHECK(asked == 2);  // of both types of 16 bits
     CHECK(again.winners.at(0).record == record);
-    CHECK(again.passed_over == std::vector<std::string>{"some are damaged"});
+    CHECK(again.passed_over == std::vector<std::string>{"damaged: dtype=bf16", "damaged: dtype=fp16"});
 }
 
 TEST_CASE("records of other problems are not looked at") {

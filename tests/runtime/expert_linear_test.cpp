@@ -20,8 +20,6 @@ using namespace hone::test;
 constexpr ExpertLinear combining{
     .in = 64, .out = 96, .experts = 4, .top_k = 2, .max_tokens = 8, .combine = true};
 
-void* address(std::uint64_t mebibyte) { return reinterpret_cast<void*>(mebibyte << 20); }
-
 ExpertLinearArgs usual_args() {
     return {.x = address(1),
             .routing_weights = static_cast<float*>(address(2)),

@@ -49,8 +49,8 @@ TEST_CASE("indices are looked at where that is asked for, and then only") {
     described.max_q_len = 4;
     described.lengths = true;
     described.page_size = 16;
-    const AttentionKernel checking = prepared(dispatcher, described, true);
-    const AttentionKernel trusting = prepared(dispatcher, described);
+    const AttentionKernel checking = prepare(dispatcher, described, true);
+    const AttentionKernel trusting = prepare(dispatcher, described);
     const auto run_of = [&](const AttentionKernel& attention) {
         return [&](const std::vector<std::int32_t>& lengths, const std::vector<std::int32_t>& pages) {
             return run_paged(driver, attention, usual_args(), AttentionSizes{2, 1, 48}, lengths, pages);
@@ -68,7 +68,7 @@ TEST_CASE("pages that a window has left behind may be gone") {
     described.max_q_len = 2;
     described.window = 16;
     described.page_size = 16;
-    const AttentionKernel attention = prepared(dispatcher, described, true);
+    const AttentionKernel attention = prepare(dispatcher, described, true);
     AttentionArgs args = usual_args();
     args.pool_pages = 5;
     const auto run = [&](const std::vector<std::int32_t>& pages, std::int64_t q_len) {
@@ -92,11 +92,10 @@ TEST_CASE("lengths and pages of attention that appends are looked at, those that
                               .max_batch = 2,
                               .max_kv_len = 48,
                               .page_size = 16};
-    const DeviceSession* const session = &dispatcher.session();
-    const AttentionAppendKernel checking = prepare_with({dispatcher, session}, described);
-    const AttentionAppendKernel trusting = prepare_with({dispatcher, nullptr}, described);
+    const AttentionAppendKernel checking = prepare(dispatcher, described, true);
+    const AttentionAppendKernel trusting = prepare(dispatcher, described);
     described.window = 16;
-    const AttentionAppendKernel windowed = prepare_with({dispatcher, session}, described);
+    const AttentionAppendKernel windowed = prepare(dispatcher, described, true);
     const DeviceIndices lacking(driver, {48, 17});
     const AttentionAppendArgs args{.q = address(1),
                                    .k = address(2),
@@ -126,7 +125,7 @@ TEST_CASE("starts of packed sequences are looked at") {
     const Driver& driver = dispatcher.session().driver();
     Attention described = small;
     described.packed = true;
-    const AttentionKernel attention = prepared(dispatcher, described, true);
+    const AttentionKernel attention = prepare(dispatcher, described, true);
     const auto run = [&](const std::vector<std::int32_t>& q, const std::vector<std::int32_t>& kv) {
         const DeviceIndices q_starts(driver, q);
         const DeviceIndices kv_starts(driver, kv);
@@ -153,7 +152,7 @@ TEST_CASE("starts, lengths and pages of packed queries over pages are looked at"
     Attention described = small;
     described.packed = true;
     described.page_size = 16;
-    const AttentionKernel attention = prepared(dispatcher, described, true);
+    const AttentionKernel attention = prepare(dispatcher, described, true);
     const auto run = [&](const std::vector<std::int32_t>& starts, const std::vector<std::int32_t>& lengths,
                          const std::vector<std::int32_t>& pages, std::int64_t prompts = 0) {
         const DeviceIndices q_starts(driver, starts);
@@ -195,7 +194,7 @@ TEST_CASE("pages that a window has left behind may be gone for the first of a pr
     described.packed = true;
     described.window = 16;
     described.page_size = 16;
-    const AttentionKernel attention = prepared(dispatcher, described, true);
+    const AttentionKernel attention = prepare(dispatcher, described, true);
     const DeviceIndices kv_lengths(driver, {48});
     AttentionArgs args = usual_args();
     args.kv_lengths = kv_lengths.data();
@@ -292,8 +291,8 @@ TEST_CASE("calls may be captured, but not with a look at the indices") {
     const FakeMachine machine;
     Dispatcher dispatcher({.use_cache = false}, Driver::load());
     const Driver& driver = dispatcher.session().driver();
-    const AttentionKernel checking = prepared(dispatcher, small, true);
-    const AttentionKernel trusting = prepared(dispatcher, small);
+    const AttentionKernel checking = prepare(dispatcher, small, true);
+    const AttentionKernel trusting = prepare(dispatcher, small);
     const Stream stream = create_stream(driver);
     const GraphExec graph = capture_graph(driver, stream.get(), [&] {
         CHECK(checking.run(stream.get(), usual_args(), {2, 1, 90}) == Status::capturing);

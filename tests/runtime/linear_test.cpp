@@ -19,16 +19,12 @@
 namespace hone::runtime {
 namespace {
 
-void* address(std::uint64_t mebibyte) { return reinterpret_cast<void*>(mebibyte << 20); }
+using namespace hone::test;
 
 /// Rows that are no whole 16 bytes: the plain variant everywhere, whose kernel takes the call's pointers and
 /// scalars in order.
 constexpr FusedFfn small_ffn{
     .hidden = 98, .intermediate = 200, .max_tokens = 33, .dtype = Dtype::fp32, .residual = true};
-
-FusedFfnKernel prepared(Dispatcher& dispatcher, const FusedFfn& ffn) {
-    return test::prepare(dispatcher, ffn);
-}
 
 std::uint64_t epsilon_bits(float epsilon) { return Scalar::of(epsilon).bits; }
 
@@ -82,7 +78,7 @@ std::span<const KernelArg> first_args = linear::call_args;
 
 void note(void** parameters) {
     const std::span<const KernelArg> args = launches.empty() ? first_args : linear::call_args;
-    launches.push_back(test::launched_parameters(args, parameters));
+    launches.push_back(launched_parameters(args, parameters));
 }
 
 CUresult note_launch(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
@@ -97,12 +93,12 @@ CUresult note_extended_launch(const CUlaunchConfig*, CUfunction, void** paramete
 }
 
 TEST_CASE("the second half reads what the first has written into the workspace") {
-    const test::FakeMachine machine;
+    const FakeMachine machine;
     const auto driver = std::const_pointer_cast<Driver>(Driver::load());
     driver->cuLaunchKernel = note_launch;
     driver->cuLaunchKernelEx = note_extended_launch;
     Dispatcher dispatcher({.use_cache = false}, driver);
-    const FusedFfnKernel ffn = prepared(dispatcher, small_ffn);
+    const FusedFfnKernel ffn = prepare(dispatcher, small_ffn);
     launches.clear();
     REQUIRE(ffn.run(nullptr, usual_args(), 33) == Status::ok);
     REQUIRE(launches.size() == 2);
@@ -115,14 +111,14 @@ TEST_CASE("the second half reads what the first has written into the workspace")
 }
 
 TEST_CASE("a norm's launch puts its result behind the intermediate, and the first half alone reads it") {
-    const test::FakeMachine machine;
+    const FakeMachine machine;
     const auto driver = std::const_pointer_cast<Driver>(Driver::load());
     driver->cuLaunchKernel = note_launch;
     driver->cuLaunchKernelEx = note_extended_launch;
     Dispatcher dispatcher({.use_cache = false}, driver);
     FusedFfn described = small_ffn;
     described.norm = true;
-    const FusedFfnKernel ffn = prepared(dispatcher, described);
+    const FusedFfnKernel ffn = prepare(dispatcher, described);
     FusedFfnArgs args = usual_args();
     args.residual = args.out = const_cast<void*>(args.x);  // out = x + ffn(norm(x)), in place
     args.residual_stride = args.out_stride = args.x_stride;
@@ -142,13 +138,13 @@ TEST_CASE("a norm's launch puts its result behind the intermediate, and the firs
                                   33, 200, 200, 200, 100, 100, epsilon_bits(1e-5F)});
     CHECK(ffn.workspace_bytes(33) >= 26624 + 33 * 98 * 4);
     described.hidden = 96;  // whole 16 bytes: gemv folds the norm, nothing but the intermediate is kept
-    CHECK(prepared(dispatcher, described).workspace_bytes(1) == 1024);
+    CHECK(prepare(dispatcher, described).workspace_bytes(1) == 1024);
 }
 
 TEST_CASE("the workspace has room for the intermediate, and its size is told up to the prepared maximum") {
-    const test::FakeMachine machine;
+    const FakeMachine machine;
     Dispatcher dispatcher({.use_cache = false}, Driver::load());
-    const FusedFfnKernel ffn = prepared(dispatcher, small_ffn);
+    const FusedFfnKernel ffn = prepare(dispatcher, small_ffn);
     CHECK(ffn.workspace_bytes(33) >= 33 * 200 * 4);
     CHECK(ffn.workspace_bytes(33) < 33 * 200 * 4 + 256 + (1 << 20));
     CHECK(ffn.workspace_bytes(1) % workspace_alignment == 0);
@@ -157,9 +153,9 @@ TEST_CASE("the workspace has room for the intermediate, and its size is told up 
 }
 
 TEST_CASE("a wrong argument of either half is refused before anything is enqueued") {
-    const test::FakeMachine machine;
+    const FakeMachine machine;
     Dispatcher dispatcher({.use_cache = false}, Driver::load());
-    const FusedFfnKernel ffn = prepared(dispatcher, small_ffn);
+    const FusedFfnKernel ffn = prepare(dispatcher, small_ffn);
     const auto changed = [&](auto change, std::int64_t tokens = 5) {
         FusedFfnArgs args = usual_args();
         change(args);
@@ -181,10 +177,10 @@ TEST_CASE("a wrong argument of either half is refused before anything is enqueue
 }
 
 TEST_CASE("a norm needs its weight, aligned as x is, and an epsilon from 0") {
-    const test::FakeMachine machine;
+    const FakeMachine machine;
     Dispatcher dispatcher({.use_cache = false}, Driver::load());
     const Linear described{.in = 96, .out = 64, .max_tokens = 33, .norm = true};
-    const LinearKernel linear = test::prepare(dispatcher, described);
+    const LinearKernel linear = prepare(dispatcher, described);
     for (const std::int64_t tokens : {1, 4, 33}) {
         LinearArgs args{.x = address(1), .weight = address(2), .out = address(3), .workspace = address(4)};
         CHECK(linear.run(nullptr, args, tokens) == Status::null_pointer);

@@ -1,6 +1,8 @@
-// A prepared RMSNorm whose driver's launches do nothing at all: what is left of run() is Hone's own work.
+// Operators that are prepared on the fake machine, addresses that nobody follows, and launches that do
+// nothing at all: what is left of run() is Hone's own work.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "hone/hone.h"
@@ -30,6 +32,11 @@ template <class Description>
 [[nodiscard]] auto prepare(runtime::Dispatcher& dispatcher, const Description& description,
                            bool checking = false) {
     return runtime::prepare_with({dispatcher, checking ? &dispatcher.session() : nullptr}, description);
+}
+
+template <class T = void>
+[[nodiscard]] T* address(std::uint64_t mebibyte) {
+    return reinterpret_cast<T*>(mebibyte << 20);
 }
 
 /// Addresses that are aligned well and never touched.

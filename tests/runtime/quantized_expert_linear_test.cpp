@@ -23,8 +23,6 @@ constexpr QuantizedExpertLinear combining{.in = 64,
                                           .format = QuantFormat::w8a8,
                                           .combine = true};
 
-void* address(std::uint64_t mebibyte) { return reinterpret_cast<void*>(mebibyte << 20); }
-
 QuantizedExpertLinearArgs usual_args() {
     return {.x = address(1),
             .routing_weights = static_cast<float*>(address(2)),

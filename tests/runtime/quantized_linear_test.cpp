@@ -20,21 +20,13 @@
 namespace hone::runtime {
 namespace {
 
-void* address(std::uint64_t mebibyte) { return reinterpret_cast<void*>(mebibyte << 20); }
+using namespace hone::test;
 
 /// Odd rows: the plain variant everywhere, whose kernel takes the call's pointers and scalars in order.
 constexpr QuantizedLinear odd_linear{
     .in = 97, .out = 75, .max_tokens = 33, .format = QuantFormat::w8a8, .quantized_x = true, .bias = true};
 constexpr QuantizedFfn odd_ffn{
     .hidden = 97, .intermediate = 201, .max_tokens = 33, .zeros = true, .residual = true};
-
-QuantizedLinearKernel prepared(Dispatcher& dispatcher, const QuantizedLinear& linear) {
-    return test::prepare(dispatcher, linear);
-}
-
-QuantizedFfnKernel prepared(Dispatcher& dispatcher, const QuantizedFfn& ffn) {
-    return test::prepare(dispatcher, ffn);
-}
 
 QuantizedLinearArgs linear_args() {
     return {.x = address(1),
@@ -118,7 +110,7 @@ using Launched = std::vector<std::uint64_t>;
 std::vector<Launched> launches;
 
 void note(void** parameters) {
-    launches.push_back(test::launched_parameters(quantized_linear::call_args, parameters));
+    launches.push_back(launched_parameters(quantized_linear::call_args, parameters));
 }
 
 CUresult note_launch(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
@@ -144,16 +136,16 @@ constexpr std::uint64_t mebibyte(std::uint64_t count) { return count << 20; }
 std::uint64_t epsilon_bits(float epsilon) { return Scalar::of(epsilon).bits; }
 
 TEST_CASE("a scale for each token and row, and one for all, are told apart by their strides") {
-    const test::FakeMachine machine;
+    const FakeMachine machine;
     Dispatcher dispatcher({.use_cache = false}, noting_driver());
     QuantizedLinear described = odd_linear;
-    REQUIRE(prepared(dispatcher, described).run(nullptr, linear_args(), 33) == Status::ok);
+    REQUIRE(prepare(dispatcher, described).run(nullptr, linear_args(), 33) == Status::ok);
     described.one_scale = described.one_x_scale = true;
     QuantizedLinearArgs args = linear_args();
     args.x_scale_stride = -7;  // has no meaning here
     args.weight_stride = 112;
     args.out_stride = 80;
-    REQUIRE(prepared(dispatcher, described).run(nullptr, args, 33) == Status::ok);
+    REQUIRE(prepare(dispatcher, described).run(nullptr, args, 33) == Status::ok);
     REQUIRE(launches.size() == 2);
     CHECK(
         launches[0] ==
@@ -170,9 +162,9 @@ TEST_CASE("a scale for each token and row, and one for all, are told apart by th
 }
 
 TEST_CASE("the second quantized half reads what the first has written into the workspace") {
-    const test::FakeMachine machine;
+    const FakeMachine machine;
     Dispatcher dispatcher({.use_cache = false}, noting_driver());
-    REQUIRE(prepared(dispatcher, odd_ffn).run(nullptr, ffn_args(), 33) == Status::ok);
+    REQUIRE(prepare(dispatcher, odd_ffn).run(nullptr, ffn_args(), 33) == Status::ok);
     REQUIRE(launches.size() == 2);
     const std::uint64_t rest = mebibyte(13) + 13312;  // 33 x 201 x 2 bytes, up to a multiple of 256
     CHECK(launches[0] == Launched{mebibyte(1), 0,           0,
@@ -208,11 +200,11 @@ TEST_CASE("the second quantized half reads what the first has written into the w
 }
 
 TEST_CASE("wrong arguments of a quantized layer are refused before anything is enqueued") {
-    const test::FakeMachine machine;
+    const FakeMachine machine;
     Dispatcher dispatcher({.use_cache = false}, Driver::load());
     QuantizedLinear described = odd_linear;
     described.in = 128;  // whole words: strides have to be, too
-    const QuantizedLinearKernel linear = prepared(dispatcher, described);
+    const QuantizedLinearKernel linear = prepare(dispatcher, described);
     const auto changed = [&](auto change, std::int64_t tokens = 5) {
         QuantizedLinearArgs args = linear_args();
         change(args);
@@ -240,9 +232,9 @@ TEST_CASE("wrong arguments of a quantized layer are refused before anything is e
 }
 
 TEST_CASE("a wrong argument of either quantized half is refused before anything is enqueued") {
-    const test::FakeMachine machine;
+    const FakeMachine machine;
     Dispatcher dispatcher({.use_cache = false}, Driver::load());
-    const QuantizedFfnKernel ffn = prepared(dispatcher, odd_ffn);
+    const QuantizedFfnKernel ffn = prepare(dispatcher, odd_ffn);
     const auto changed = [&](auto change, std::int64_t tokens = 5) {
         QuantizedFfnArgs args = ffn_args();
         change(args);

@@ -18,10 +18,6 @@ using namespace hone::test;
 constexpr RopeKvAppend odd{
     .heads = 6, .kv_heads = 2, .head_dim = 7, .rotary_dim = 6, .max_tokens = 64, .dtype = Dtype::fp32};
 
-RopeKvAppendKernel prepared(Dispatcher& dispatcher, const RopeKvAppend& rope, bool checking = false) {
-    return prepare_with({dispatcher, checking ? &dispatcher.session() : nullptr}, rope);
-}
-
 std::string problem_text(const RopeKvAppend& rope) { return to_string(append_problem(filled_in(rope))); }
 
 RopeKvAppendArgs usual_append() {
@@ -68,7 +64,7 @@ TEST_CASE("an append of a sequence's last tokens, its strides filled in") {
     args.q_strides = {.token = 70};
     args.k_strides = args.v_strides = {.token = 70, .head = 7};
     args.q_len = 3;
-    REQUIRE(prepared(dispatcher, odd).run(nullptr, args, 12) == Status::ok);
+    REQUIRE(prepare(dispatcher, odd).run(nullptr, args, 12) == Status::ok);
     CHECK(noting.launched() ==
           std::vector<std::uint64_t>{
               mebibyte(1), mebibyte(2), mebibyte(3), mebibyte(9), 0, 0,   mebibyte(7), mebibyte(8), 0, 0,  0,
@@ -84,7 +80,7 @@ TEST_CASE("an append to slots of pages takes positions in place of lengths") {
     RopeKvAppend described = odd;
     described.slots = true;
     described.page_size = 16;
-    const RopeKvAppendKernel rope = prepared(dispatcher, described);
+    const RopeKvAppendKernel rope = prepare(dispatcher, described);
     RopeKvAppendArgs args = usual_append();
     args.positions = address<std::int32_t>(10);
     args.slots = address<std::int32_t>(11);
@@ -103,7 +99,7 @@ TEST_CASE("a wrong argument of an append is refused before anything is enqueued"
     Dispatcher dispatcher({.use_cache = false}, Driver::load());
     RopeKvAppend described = odd;
     described.norm = true;
-    const RopeKvAppendKernel rope = prepared(dispatcher, described);
+    const RopeKvAppendKernel rope = prepare(dispatcher, described);
     const auto changed = [&](auto change, std::int64_t tokens = 12) {
         RopeKvAppendArgs args = usual_append();
         args.q_weight = args.k_weight = address(12);
@@ -137,7 +133,7 @@ TEST_CASE("an append's indices are looked at where that is asked for") {
     const Driver& driver = dispatcher.session().driver();
     RopeKvAppend described = odd;
     described.page_size = 16;
-    const RopeKvAppendKernel rope = prepared(dispatcher, described, true);
+    const RopeKvAppendKernel rope = prepare(dispatcher, described, true);
     const auto run = [&](const std::vector<std::int32_t>& lengths, const std::vector<std::int32_t>& pages) {
         const DeviceIndices kv_lengths(driver, lengths);
         const DeviceIndices page_table(driver, pages);
@@ -164,7 +160,7 @@ TEST_CASE("slots and positions are looked at, too") {
     const Driver& driver = dispatcher.session().driver();
     RopeKvAppend described = odd;
     described.slots = true;
-    const RopeKvAppendKernel rope = prepared(dispatcher, described, true);
+    const RopeKvAppendKernel rope = prepare(dispatcher, described, true);
     const auto run = [&](const std::vector<std::int32_t>& positions, const std::vector<std::int32_t>& slots) {
         const DeviceIndices token_positions(driver, positions);
         const DeviceIndices token_slots(driver, slots);

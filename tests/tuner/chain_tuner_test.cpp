@@ -17,7 +17,7 @@ using hone::test::Scratch;
 
 namespace {
 
-const std::atomic<bool> never{false};
+using test::never;
 
 /// A step of norms, one a problem, whose kernels take their `cost` in it.
 class MadeUpChain final : public Chain {
@@ -96,19 +96,13 @@ struct Bench {
         return tune_chains({chain.step("made-up tokens=1 kv=1")}, options, measurer, images, cache, {}, stop);
     }
     [[nodiscard]] TuneResult tune_alone(bool retune) {
-        const Workload list{.name = "test",
-                            .problems = {test::norm_problem(1), test::norm_problem(64)},
-                            .tuned = {},
-                            .without_family = {}};
-        return tune(list, {.retune = retune}, measurer, images, cache, {}, never);
+        return tune(test::norm_workload({1, 64}), {.retune = retune}, measurer, images, cache, {}, never);
     }
     /// Who came close to winning alone at 1 row, as a tuning of its own finds it.
     [[nodiscard]] std::vector<std::string> tried_alone() {
         Scratch other;
         cache::Cache elsewhere = other.cache();
-        const Workload list{
-            .name = "test", .problems = {test::norm_problem(1)}, .tuned = {}, .without_family = {}};
-        static_cast<void>(tune(list, {}, measurer, images, elsewhere, {}, never));
+        static_cast<void>(tune(test::norm_workload({1}), {}, measurer, images, elsewhere, {}, never));
         std::vector<std::string> names;
         for (const cache::Trial& trial : elsewhere.trials())
             if (trial.stage != cache::Stage::screened) names.push_back(trial.candidate);

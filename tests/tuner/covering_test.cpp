@@ -18,7 +18,7 @@ using hone::test::Scratch;
 
 namespace {
 
-const std::atomic<bool> never{false};
+using test::never;
 
 /// So many candidates that may run at all these sizes; none is the default of one.
 std::vector<Candidate> candidates(const std::vector<std::int64_t>& rows, std::size_t count) {

@@ -10,15 +10,11 @@ using cache::TrialStatus;
 
 namespace {
 
-const std::atomic<bool> never{false};
-
 TuneResult tune_all(cache::Cache& cache, const std::vector<std::int64_t>& rows) {
     GpuSession session =
         open_gpu(cache, first_gpu(), quick_limits(), {.arch = {}, .nvrtc = {}, .workers = 2});
-    Workload workload{.name = "test", .problems = {}, .tuned = {}, .without_family = {}};
-    for (const std::int64_t one : rows) workload.problems.push_back(norm_problem(one));
-    return tune(workload, {.effort = Effort::quick, .budget = {}}, *session.measurer, *session.images, cache,
-                {}, never);
+    return tune(norm_workload(rows), {.effort = Effort::quick, .budget = {}}, *session.measurer,
+                *session.images, cache, {}, never);
 }
 
 std::optional<cache::Trial> trial_named(const cache::Cache& cache, const std::string& name) {

@@ -21,13 +21,7 @@ using namespace hone::test;
 
 namespace {
 
-const std::atomic<bool> never{false};
-
-Workload workload() {
-    Workload list{.name = "storm", .problems = {}, .tuned = {}, .without_family = {}};
-    for (const std::int64_t rows : {1, 8, 64, 512}) list.problems.push_back(norm_problem(rows));
-    return list;
-}
+Workload workload() { return norm_workload({1, 8, 64, 512}); }
 
 void say(int fd, const std::string& line) {
     const std::string text = line + '\n';

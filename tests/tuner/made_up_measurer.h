@@ -2,6 +2,7 @@
 // with noise from a seeded generator. Counts what it is asked for.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <random>
@@ -23,6 +24,21 @@ using namespace tuner;
     const auto problem = parse_problem("rmsnorm dtype=bf16 hidden=4096 rows=" + std::to_string(rows), &error);
     if (!problem) throw std::runtime_error(error);
     return *problem;
+}
+
+/// Norms of these sizes.
+[[nodiscard]] inline Workload norm_workload(const std::vector<std::int64_t>& rows) {
+    Workload list{.name = "test", .problems = {}, .tuned = {}, .without_family = {}};
+    for (const std::int64_t one : rows) list.problems.push_back(norm_problem(one));
+    return list;
+}
+
+/// For runs that nobody stops.
+inline const std::atomic<bool> never{false};
+
+/// Microseconds for a candidate by its text, over [10, 30], the same for every run.
+[[nodiscard]] inline double spread(const std::string& name) {
+    return 10.0 + static_cast<double>(std::hash<std::string>{}(name) % 2000) / 100.0;
 }
 
 [[nodiscard]] inline DeviceInfo made_up_device() {

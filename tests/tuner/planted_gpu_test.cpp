@@ -19,8 +19,6 @@ using cache::TrialStatus;
 
 namespace {
 
-const std::atomic<bool> never{false};
-
 struct RealGpu {
     Scratch scratch;
     cache::Cache cache = scratch.cache();

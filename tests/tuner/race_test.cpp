@@ -64,11 +64,6 @@ Ran run(MadeUpMeasurer& measurer, const std::vector<Candidate>& list, int defaul
     return ran;
 }
 
-/// Times spread over [10, 30] us, the same for every run.
-double spread(const std::string& name) {
-    return 10.0 + static_cast<double>(std::hash<std::string>{}(name) % 2000) / 100.0;
-}
-
 }  // namespace
 
 TEST_CASE("no time is no time: a clock that stands still chooses nobody, and no one whom it favours") {
@@ -93,7 +88,9 @@ TEST_CASE("the race finds the best candidate or one tied with it, whatever the n
         MadeUpMeasurer measurer;
         measurer.random.seed(static_cast<std::uint64_t>(seed));
         measurer.noise = 0.003 * (seed % 5);
-        measurer.true_us = [&](const std::string& name) { return spread(name + std::to_string(seed % 7)); };
+        measurer.true_us = [&](const std::string& name) {
+            return test::spread(name + std::to_string(seed % 7));
+        };
         double best = 1e9;
         for (const Candidate& c : list) best = std::min(best, measurer.true_us(to_string(c)));
         const Ran ran = run(measurer, list);
@@ -185,7 +182,7 @@ TEST_CASE("a default that is far behind has the time of its screening") {
 TEST_CASE("a race that is stopped chooses from what it knows and says that it is not complete") {
     const auto list = candidates(10);
     MadeUpMeasurer measurer;
-    measurer.true_us = spread;
+    measurer.true_us = test::spread;
     Quiet watcher;
     watcher.stop_after = 4;
     const Ran ran = run(measurer, list, 0, &watcher);

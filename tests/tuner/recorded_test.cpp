@@ -15,23 +15,14 @@ using hone::test::Scratch;
 
 namespace {
 
-const std::atomic<bool> never{false};
-
-double spread(const std::string& name) {
-    return 10.0 + static_cast<double>(std::hash<std::string>{}(name) % 2000) / 100.0;
-}
-
-Workload workload() {
-    return {.name = "test",
-            .problems = {test::norm_problem(1), test::norm_problem(256)},
-            .tuned = {},
-            .without_family = {}};
-}
+using test::never;
+using test::spread;
 
 TuneResult tune_with(Measurer& measurer, const std::filesystem::path& cache_file) {
     auto cache = cache::Cache::open(cache_file);
     test::NoImages images;
-    return tune(workload(), {.effort = Effort::quick, .budget = {}}, measurer, images, cache, {}, never);
+    return tune(test::norm_workload({1, 256}), {.effort = Effort::quick, .budget = {}}, measurer, images,
+                cache, {}, never);
 }
 
 void record_sweep(const std::filesystem::path& file, const std::filesystem::path& cache_file) {

@@ -17,14 +17,13 @@ using hone::test::Scratch;
 
 namespace {
 
-const std::atomic<bool> never{false};
+using test::never;
 
 TuneResult tune_sizes(const std::vector<std::int64_t>& rows, MadeUpMeasurer& measurer, cache::Cache& cache,
                       Effort effort = Effort::quick, const std::atomic<bool>& stop = never) {
-    Workload list{.name = "test", .problems = {}, .tuned = {}, .without_family = {}};
-    for (const std::int64_t size : rows) list.problems.push_back(test::norm_problem(size));
     test::NoImages images;
-    return tune(list, {.effort = effort, .budget = {}}, measurer, images, cache, {}, stop);
+    return tune(test::norm_workload(rows), {.effort = effort, .budget = {}}, measurer, images, cache, {},
+                stop);
 }
 
 std::vector<Candidate> neighbours_of(const Candidate& candidate, const Problem& problem) {
@@ -150,11 +149,9 @@ TEST_CASE("a problem that was raced on such a GPU before is looked at once, one 
         options.lower_trials = [&] { return known; };
         const Scratch fresh;
         auto other_cache = fresh.cache();
-        Workload list{
-            .name = "test", .problems = {test::norm_problem(64)}, .tuned = {}, .without_family = {}};
         test::NoImages images;
         measurer.problems = 0;
-        (void)tune(list, options, measurer, images, other_cache, {}, never);
+        (void)tune(test::norm_workload({64}), options, measurer, images, other_cache, {}, never);
         CHECK(measurer.problems == (is_here ? 1 : 2));
     }
 }

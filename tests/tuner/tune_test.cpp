@@ -18,13 +18,9 @@ using hone::test::Scratch;
 
 namespace {
 
-Workload workload(std::vector<std::int64_t> rows) {
-    Workload list{.name = "test", .problems = {}, .tuned = {}, .without_family = {}};
-    for (const std::int64_t one : rows) list.problems.push_back(test::norm_problem(one));
-    return list;
-}
-
-const std::atomic<bool> never{false};
+using test::never;
+using test::norm_workload;
+using test::spread;
 
 TuneResult tune_quickly(const Workload& list, MadeUpMeasurer& measurer, cache::Cache& cache,
                         TuneOptions options = {}, const std::atomic<bool>& stop = never) {
@@ -87,10 +83,6 @@ class WithoutForesight final : public Measurer {
     OfflineMeasurer inner_{{9, 0, true}, "13.0"};
 };
 
-double spread(const std::string& name) {
-    return 10.0 + static_cast<double>(std::hash<std::string>{}(name) % 2000) / 100.0;
-}
-
 /// Eight kernels that no prediction puts forward, a hundredth apart, the first of which has won.
 std::vector<cache::Trial> race_of_another_gpu(const Problem& problem, const Measurer& measurer) {
     const auto space = ranked_space(problem, measurer.device().traits);
@@ -117,7 +109,7 @@ TEST_CASE("a workload is tuned, and every problem has one winner that the cache 
     auto cache = scratch.cache();
     MadeUpMeasurer measurer;
     measurer.true_us = spread;
-    const TuneResult result = tune_quickly(workload({1, 16, 1024}), measurer, cache);
+    const TuneResult result = tune_quickly(norm_workload({1, 16, 1024}), measurer, cache);
     CHECK(result.stopped == StopReason::finished);
     CHECK(result.problems.size() == 3);
     CHECK(cache.winners().size() == 3);
@@ -138,7 +130,7 @@ TEST_CASE("a final is stored with one time, and says who ties with its winner, i
     measurer.true_us = [&](const std::string& name) {
         return us.try_emplace(name, 10 + 0.02 * static_cast<double>(us.size())).first->second;
     };
-    const TuneResult result = tune_quickly(workload({64}), measurer, cache);
+    const TuneResult result = tune_quickly(norm_workload({64}), measurer, cache);
     const ProblemResult& problem = result.problems.at(0);
     REQUIRE(problem.winner);
     const cache::Ties again = cache::ties_of(*problem.winner, cache.trials());
@@ -153,8 +145,8 @@ TEST_CASE("a final is stored with one time, and says who ties with its winner, i
         CHECK((other.created_at == problem.winner->created_at) == is_of_final);
         CHECK(std::abs(us.at(other.candidate) / us.at(problem.winner->candidate) - 1) <= again.within + 1e-9);
     }
-    CHECK(tune_quickly(workload({64}), measurer, cache).problems[0].ties.others == again.others);
-    (void)tune_quickly(workload({64}), measurer, cache, {.budget = {}, .retune = true});
+    CHECK(tune_quickly(norm_workload({64}), measurer, cache).problems[0].ties.others == again.others);
+    (void)tune_quickly(norm_workload({64}), measurer, cache, {.budget = {}, .retune = true});
     CHECK(cache::ties_of(cache.winners().at(0), cache.trials()).others.size() >= 2);  // of other candidates
 }
 
@@ -163,7 +155,7 @@ TEST_CASE(
     const Scratch scratch;
     auto cache = scratch.cache();
     MadeUpMeasurer measurer;
-    (void)tune_quickly(workload({64}), measurer, cache);
+    (void)tune_quickly(norm_workload({64}), measurer, cache);
     std::vector<std::pair<cache::Stage, std::int64_t>> batches;  // in the order in which they were stored
     for (const cache::Trial& trial : cache.trials()) {
         if (trial.stage == cache::Stage::screened) continue;
@@ -187,11 +179,11 @@ TEST_CASE("what other layers hold is asked for once where a problem is open, els
                                   ++asked;
                                   return std::vector<cache::Trial>{};
                               }};
-    (void)tune_quickly(workload({64, 128}), measurer, cache, options);
+    (void)tune_quickly(norm_workload({64, 128}), measurer, cache, options);
     CHECK(asked == 1);
-    (void)tune_quickly(workload({64, 128}), measurer, cache, options);
+    (void)tune_quickly(norm_workload({64, 128}), measurer, cache, options);
     CHECK(asked == 1);
-    (void)tune_quickly(workload({64, 256}), measurer, cache, options);
+    (void)tune_quickly(norm_workload({64, 256}), measurer, cache, options);
     CHECK(asked == 2);
 }
 
@@ -200,9 +192,9 @@ TEST_CASE("the same command again measures nothing and finds the same winners") 
     auto cache = scratch.cache();
     MadeUpMeasurer measurer;
     measurer.true_us = spread;
-    const TuneResult first = tune_quickly(workload({1, 64}), measurer, cache);
+    const TuneResult first = tune_quickly(norm_workload({1, 64}), measurer, cache);
     measurer.verified.clear();
-    const TuneResult again = tune_quickly(workload({1, 64}), measurer, cache);
+    const TuneResult again = tune_quickly(norm_workload({1, 64}), measurer, cache);
     CHECK(measurer.verified.empty());
     CHECK(again.measurements == 0);
     for (std::size_t i = 0; i < again.problems.size(); ++i) {
@@ -216,9 +208,10 @@ TEST_CASE("retune measures again although a winner is stored") {
     const Scratch scratch;
     auto cache = scratch.cache();
     MadeUpMeasurer measurer;
-    (void)tune_quickly(workload({1}), measurer, cache);
+    (void)tune_quickly(norm_workload({1}), measurer, cache);
     measurer.verified.clear();
-    const TuneResult again = tune_quickly(workload({1}), measurer, cache, {.budget = {}, .retune = true});
+    const TuneResult again =
+        tune_quickly(norm_workload({1}), measurer, cache, {.budget = {}, .retune = true});
     CHECK_FALSE(again.problems[0].reused);
     CHECK_FALSE(measurer.verified.empty());
 }
@@ -228,11 +221,11 @@ TEST_CASE("a predicted winner does not stop a real measurement, and a measured o
     auto cache = scratch.cache();
     MadeUpMeasurer measurer;
     measurer.kind = cache::Provenance::predicted;
-    (void)tune_quickly(workload({1}), measurer, cache);
+    (void)tune_quickly(norm_workload({1}), measurer, cache);
     measurer.kind = cache::Provenance::measured;
-    CHECK_FALSE(tune_quickly(workload({1}), measurer, cache).problems[0].reused);
+    CHECK_FALSE(tune_quickly(norm_workload({1}), measurer, cache).problems[0].reused);
     measurer.kind = cache::Provenance::replayed;
-    CHECK(tune_quickly(workload({1}), measurer, cache).problems[0].reused);
+    CHECK(tune_quickly(norm_workload({1}), measurer, cache).problems[0].reused);
 }
 
 TEST_CASE("effort known measures a winner of a lower layer, which is not believed") {
@@ -241,7 +234,7 @@ TEST_CASE("effort known measures a winner of a lower layer, which is not believe
     MadeUpMeasurer measurer;
     const Problem problem = test::norm_problem(64);
     const Candidate last = ranked_space(problem, measurer.device().traits).back().candidate;
-    (void)tune_quickly(workload({64}), measurer, cache, {.effort = Effort::known, .budget = {}});
+    (void)tune_quickly(norm_workload({64}), measurer, cache, {.effort = Effort::known, .budget = {}});
     CHECK_FALSE(measurer.verified.contains(to_string(last)));
 
     cache::Trial won;
@@ -254,7 +247,7 @@ TEST_CASE("effort known measures a winner of a lower layer, which is not believe
     const Scratch other;
     auto empty = other.cache();
     const TuneResult result = tune_quickly(
-        workload({64}), measurer, empty,
+        norm_workload({64}), measurer, empty,
         {.effort = Effort::known, .budget = {}, .lower_trials = [&] { return std::vector{won}; }});
     CHECK(measurer.verified.contains(to_string(last)));
     CHECK_FALSE(result.problems[0].reused);
@@ -268,7 +261,7 @@ TEST_CASE("a problem with a shortlist races that and little else; a winner alone
         const Scratch scratch;
         auto cache = scratch.cache();
         measurer.verified.clear();
-        return tune_quickly(workload({64}), measurer, cache,
+        return tune_quickly(norm_workload({64}), measurer, cache,
                             {.effort = Effort::quick, .budget = {}, .lower_trials = [&] { return lower; }})
             .problems[0]
             .candidates;
@@ -298,8 +291,9 @@ TEST_CASE("how many candidates wait is counted by what is known of each problem"
         const auto note = [&](const Progress& progress) {
             if (first == 0) first = progress.candidates_total;
         };
-        (void)tune(workload({64, 8192}), {.effort = Effort::quick, .lower_trials = [&] { return lower; }},
-                   measurer, images, cache, note, never);
+        (void)tune(norm_workload({64, 8192}),
+                   {.effort = Effort::quick, .lower_trials = [&] { return lower; }}, measurer, images, cache,
+                   note, never);
         return first;  // the largest has its turn, the other one waits
     };
     std::vector<cache::Trial> raced = race_of_another_gpu(test::norm_problem(64), measurer);
@@ -328,7 +322,7 @@ TEST_CASE("where a problem's winner alone is known, kernels of the next size hav
     for (std::size_t i = 1; i <= 4; ++i) lower.push_back(raced(128, i, i == 1));
     const Scratch scratch;
     auto cache = scratch.cache();
-    (void)tune_quickly(workload({64}), measurer, cache,
+    (void)tune_quickly(norm_workload({64}), measurer, cache,
                        {.effort = Effort::quick, .budget = {}, .lower_trials = [&] { return lower; }});
     for (const cache::Trial& trial : lower) CHECK(measurer.verified.contains(trial.candidate));
 }
@@ -340,11 +334,11 @@ TEST_CASE("a candidate that failed for good is not tried again, and never wins")
     const std::string bad =
         to_string(ranked_space(test::norm_problem(1), measurer.device().traits)[2].candidate);
     measurer.failures[bad] = {.status = cache::TrialStatus::crashed, .detail = "planted"};
-    const TuneResult first = tune_quickly(workload({1}), measurer, cache);
+    const TuneResult first = tune_quickly(norm_workload({1}), measurer, cache);
     CHECK(first.problems[0].winner->candidate != bad);
     CHECK(first.problems[0].failed == 1);
     CHECK(measurer.verified[bad] == 1);
-    (void)tune_quickly(workload({1}), measurer, cache, {.budget = {}, .retune = true});
+    (void)tune_quickly(norm_workload({1}), measurer, cache, {.budget = {}, .retune = true});
     CHECK(measurer.verified[bad] == 1);
 }
 
@@ -358,13 +352,13 @@ TEST_CASE("a stopped run keeps what it knows, and the next one continues instead
     std::atomic<bool> stop{false};
     int verified = 0;
     measurer.on_verify = [&](const std::string&) { stop = ++verified >= 9; };
-    const TuneResult first = tune_quickly(workload({1, 64}), measurer, cache, {}, stop);
+    const TuneResult first = tune_quickly(norm_workload({1, 64}), measurer, cache, {}, stop);
     CHECK(first.stopped == StopReason::interrupted);
     CHECK(cache.trials().size() >= 9);
     CHECK(cache.in_flight().empty());
     measurer.on_verify = {};
     const auto before = measurer.verified;
-    const TuneResult second = tune_quickly(workload({1, 64}), measurer, cache);
+    const TuneResult second = tune_quickly(norm_workload({1, 64}), measurer, cache);
     CHECK(second.stopped == StopReason::finished);
     CHECK(second.problems[0].winner->stage == cache::Stage::final_round);
     int again = 0;
@@ -378,7 +372,7 @@ TEST_CASE("a budget ends the run in time with the best so far") {
     MadeUpMeasurer measurer;
     measurer.on_verify = [](const std::string&) { usleep(20000); };
     const TuneResult result =
-        tune_quickly(workload({1, 2, 4, 8, 16, 32}), measurer, cache,
+        tune_quickly(norm_workload({1, 2, 4, 8, 16, 32}), measurer, cache,
                      {.effort = Effort::quick, .budget = std::chrono::milliseconds(700)});
     CHECK(result.stopped == StopReason::budget);
     CHECK(result.elapsed.count() < 1800);
@@ -409,7 +403,7 @@ TEST_CASE("neighbours' winners are tried before anything but the default") {
                              .tool_version = "test"});
     std::vector<std::string> order;
     measurer.on_verify = [&](const std::string& name) { order.push_back(name); };
-    const TuneResult result = tune_quickly(workload({2048}), measurer, cache);
+    const TuneResult result = tune_quickly(norm_workload({2048}), measurer, cache);
     REQUIRE(order.size() > 2);
     const bool early = order[0] == odd || order[1] == odd;
     CHECK(early);
@@ -436,7 +430,7 @@ TEST_CASE("what a dead run left on the GPU is measured once more, last; the thir
     measurer.on_verify = [&](const std::string& name) {
         if (measurer.problems == 1) order.push_back(name);  // the second look is another one
     };
-    (void)tune_quickly(workload({1}), measurer, cache);
+    (void)tune_quickly(norm_workload({1}), measurer, cache);
     CHECK(order.back() == culprit);
     CHECK(cache.in_flight().empty());
 
@@ -444,7 +438,8 @@ TEST_CASE("what a dead run left on the GPU is measured once more, last; the thir
     cache.begin(row);
     order.clear();
     measurer.on_verify = [&](const std::string& name) { order.push_back(name); };
-    const TuneResult result = tune_quickly(workload({1}), measurer, cache, {.budget = {}, .retune = true});
+    const TuneResult result =
+        tune_quickly(norm_workload({1}), measurer, cache, {.budget = {}, .retune = true});
     CHECK(std::ranges::find(order, culprit) == order.end());
     CHECK(result.problems[0].failed == 1);
     CHECK(cache.in_flight().empty());
@@ -512,7 +507,7 @@ TEST_CASE("compilers without work get the images that lists are sure to need, an
     auto lower = before.cache();
     MadeUpMeasurer first;
     first.true_us = spread;
-    (void)tune_quickly(workload(rows), first, lower);
+    (void)tune_quickly(norm_workload(rows), first, lower);
     const auto tuned = [&](CountedImages& images, MadeUpMeasurer& measurer) {
         const Scratch scratch;
         auto cache = scratch.cache();
@@ -521,7 +516,7 @@ TEST_CASE("compilers without work get the images that lists are sure to need, an
         const TuneOptions quick{.effort = Effort::quick, .lower_trials = [&] { return lower.trials(); }};
         std::vector<std::string> winners;
         for (const ProblemResult& problem :
-             tune(workload(rows), quick, measurer, images, cache, {}, never).problems) {
+             tune(norm_workload(rows), quick, measurer, images, cache, {}, never).problems) {
             REQUIRE(problem.winner);
             winners.push_back(problem.winner->candidate);
         }
@@ -550,8 +545,8 @@ TEST_CASE("predictions are answers before anything is compiled, and stay when th
         answered = std::max(answered, progress.answered);
         if (progress.answered > 0) stop = true;
     };
-    const TuneResult result = tune(workload({1, 16, 1024}), {.effort = Effort::quick, .budget = {}}, offline,
-                                   images, cache, stop_then, stop);
+    const TuneResult result = tune(norm_workload({1, 16, 1024}), {.effort = Effort::quick, .budget = {}},
+                                   offline, images, cache, stop_then, stop);
     CHECK(result.stopped == StopReason::interrupted);
     CHECK(images.asked == 0);
     CHECK(answered == 3);
@@ -559,8 +554,8 @@ TEST_CASE("predictions are answers before anything is compiled, and stay when th
     for (const ProblemResult& problem : result.problems) CHECK(problem.winner->detail == "not compiled");
     CHECK(cache.winners().size() == 3);
     CHECK(cache.verify().problems.empty());
-    const TuneResult again = tune(workload({1, 16, 1024}), {.effort = Effort::quick, .budget = {}}, offline,
-                                  images, cache, {}, never);
+    const TuneResult again = tune(norm_workload({1, 16, 1024}), {.effort = Effort::quick, .budget = {}},
+                                  offline, images, cache, {}, never);
     CHECK(again.stopped == StopReason::finished);
     for (const ProblemResult& problem : again.problems) {
         CHECK_FALSE(problem.reused);
@@ -574,7 +569,7 @@ TEST_CASE("images of a problem are released behind its race, and behind the look
     auto cache = scratch.cache();
     MadeUpMeasurer measurer;
     CountedImages images;
-    const Workload list = workload({1, 64, 512});
+    const Workload list = norm_workload({1, 64, 512});
     const TuneResult result = tune(list, {.effort = Effort::quick}, measurer, images, cache, {}, never);
     REQUIRE(result.stopped == StopReason::finished);
     for (const Problem& problem : list.problems) CHECK(images.released[to_string(problem)] == 2);

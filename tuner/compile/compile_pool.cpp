@@ -46,7 +46,7 @@ cache::PackedImage packed_image(const cache::ImageKey& key, ImageSource::Result&
     try {
         return pack(key, result.image);
     } catch (const std::bad_alloc&) {  // a thread has nobody to throw to
-        result = {.status = TrialStatus::compile_failed, .detail = "out of memory", .image = {}};
+        result = failed("out of memory");
         return {};
     }
 }
@@ -350,7 +350,7 @@ ImageSource::Result CompilePool::compile(runtime::CompilerProcess& compiler,
         runtime::CompiledImage image = compiler.compile(request, stop_event_.get());
         return {.detail = {}, .image = {.cubin = std::move(image.cubin), .resources = image.resources}};
     } catch (const std::bad_alloc&) {
-        return {.status = TrialStatus::compile_failed, .detail = "out of memory", .image = {}};
+        return failed("out of memory");
     } catch (const std::exception& error) {
         return failed(error.what());
     }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernel_templates/kit/ceil_div.h"
+
 namespace hone::tuner {
 namespace {
 
@@ -10,8 +12,6 @@ constexpr std::int64_t alignment = 256;
 constexpr double memory_share = 0.9;
 constexpr int max_sets = 64;
 constexpr int least_calls = 10;  // in a sample whose calls overlap
-
-std::int64_t aligned(std::int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
 std::uint64_t seed_of(std::uint64_t seed, int set, std::size_t argument) {
     return seed +
@@ -58,16 +58,16 @@ void InputSets::lay_out() {
         if (is_input(i)) {
             inputs_.push_back(i);
             slots_[i] = {.offset = set_bytes_, .bytes = arguments_[i].bytes()};
-            set_bytes_ += aligned(slots_[i].bytes);
+            set_bytes_ += round_up(slots_[i].bytes, alignment);
         }
         if (!is_output(i)) continue;
         outputs_.push_back(i);
         slots_[i] = {.offset = output_bytes_ + guard_bytes, .bytes = arguments_[i].bytes()};
-        output_bytes_ += aligned(slots_[i].bytes + 2 * guard_bytes);
+        output_bytes_ += round_up(slots_[i].bytes + 2 * guard_bytes, alignment);
         reference_offsets_[i] = reference_bytes_;
-        reference_bytes_ += aligned(arguments_[i].elements() * std::int64_t{sizeof(float)});
+        reference_bytes_ += round_up(arguments_[i].elements() * std::int64_t{sizeof(float)}, alignment);
         snapshot_offsets_[i] = snapshot_bytes_;
-        snapshot_bytes_ += aligned(slots_[i].bytes);
+        snapshot_bytes_ += round_up(slots_[i].bytes, alignment);
     }
 }
 

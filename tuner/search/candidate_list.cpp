@@ -41,7 +41,7 @@ Portions quick_portions(const std::optional<Precedent>& nearest) {
     if (!nearest->same_shape) {
         return {.nearest_race = 4, .other_shape = 4, .winners_of_run = 4, .predictions = {8, 1}, .most = 12};
     }
-    if (is_known(*nearest) && nearest->race->is_here)
+    if (is_known(*nearest) && nearest->same_gpu)
         return {.nearest_race = 8, .winners_of_run = 2, .predictions = {2, 1, 1.1}, .most = 5};
     if (is_known(*nearest))
         return {.nearest_race = 8, .winners_of_run = 2, .predictions = {2, 1, 1.25}, .most = 9};
@@ -101,8 +101,7 @@ class Wanted {
 /// The nearest race of a shape that is neither the problem's nor that of `first`.
 const Precedent* second_shape(const std::vector<Precedent>& near, const Precedent& first) {
     const auto found = std::ranges::find_if(near, [&](const Precedent& precedent) {
-        return !precedent.same_shape &&
-               static_part(precedent.race->problem) != static_part(first.race->problem);
+        return !precedent.same_shape && precedent.race->shape != first.race->shape;
     });
     return found == near.end() ? nullptr : &*found;
 }
@@ -191,7 +190,7 @@ bool was_raced(const Problem& problem, const RunContext& run) {
 
 bool was_raced_here(const Problem& problem, const RunContext& run) {
     const std::optional<Precedent> nearest = run.knowledge.nearest_stored(problem);
-    return nearest && is_known(*nearest) && nearest->race->is_here;
+    return nearest && is_known(*nearest) && nearest->same_gpu;
 }
 
 CandidateList list_candidates(const Problem& problem, const RunContext& run) {

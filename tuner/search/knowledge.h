@@ -77,8 +77,8 @@ class Knowledge {
     cache::Provenance provenance_;
     std::vector<cache::Trial> winners_;  ///< the cache's, for all GPUs; of each key the best first
     PastRaces past_races_;
-    std::map<ProblemName, std::map<std::string, cache::Trial>>
-        trials_;                                              ///< this GPU; newest valid by candidate text
+    /// Of this GPU; newest valid by candidate text.
+    std::map<ProblemName, std::map<std::string, cache::Trial>> trials_;
     std::map<ProblemName, std::vector<cache::Trial>> raced_;  ///< the same, of all heats and finals
     std::vector<cache::InFlight> abandoned_;
 };

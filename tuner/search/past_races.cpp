@@ -35,8 +35,7 @@ std::array<double, max_fields> logs_of(const Problem& problem) {
 /// What the nearest has least of, in this order.
 auto distance_of(const Precedent& precedent) {
     return std::tuple(!precedent.same_shape, precedent.unlikeness,
-                      precedent.doublings + (precedent.race->is_here ? 0 : another_gpu),
-                      !precedent.same_problem);
+                      precedent.doublings + (precedent.same_gpu ? 0 : another_gpu), !precedent.same_problem);
 }
 
 double unlikeness(const PastRace& race, const Problem& problem, const std::array<double, max_fields>& logs) {
@@ -63,14 +62,8 @@ void add_kernel(const MeasuredKernel& kernel, std::vector<MeasuredKernel>& kerne
     }
 }
 
-}  // namespace
-
-bool PastRace::is_current() const {
-    return template_hash(*kernels.front().candidate.variant) == winner_template;
-}
-
 /// The winner's race with the winner alone.
-std::optional<PastRace> PastRaces::race_of(const Trial& winner) const {
+std::optional<PastRace> race_of(const Trial& winner) {
     const Family* family = find_family(winner.key.family);
     if (family == nullptr) return std::nullopt;
     const auto problem = parse_problem(*family, winner.key.static_fields + ' ' + winner.key.dynamic_fields);
@@ -81,8 +74,13 @@ std::optional<PastRace> PastRaces::race_of(const Trial& winner) const {
                     .winner_template = winner.template_hash,
                     .kernels = {*kernel},
                     .shape = static_part(*problem),
-                    .logs = logs_of(*problem),
-                    .is_here = winner.key.gpu == here_};
+                    .logs = logs_of(*problem)};
+}
+
+}  // namespace
+
+bool PastRace::is_current() const {
+    return template_hash(*kernels.front().candidate.variant) == winner_template;
 }
 
 PastRace* PastRaces::find(const cache::TuningKey& key) {
@@ -132,6 +130,7 @@ std::vector<Precedent> PastRaces::nearest(const Problem& problem) const {
     for (const PastRace& race : races->second) {
         const bool same_shape = race.shape == shape;
         near.push_back({.race = &race,
+                        .same_gpu = race.gpu == here_,
                         .same_problem = race.problem == problem,
                         .same_shape = same_shape,
                         .doublings = runtime::log2_distance(race.problem, problem),
@@ -147,11 +146,13 @@ std::optional<Precedent> PastRaces::nearest_stored(const Problem& problem) const
         const auto races = races_.find(problem.family->name);
         if (races == races_.end()) return std::nullopt;
         const auto stored = std::ranges::find(races->second, false, &PastRace::of_this_run);
-        return stored == races->second.end() ? std::nullopt : std::optional(Precedent{.race = &*stored});
+        if (stored == races->second.end()) return std::nullopt;
+        return Precedent{.race = &*stored, .same_gpu = stored->gpu == here_};
     }
     std::optional<Precedent> nearest;
     for (const PastRace* race : of_shape->second) {
         const Precedent one{.race = race,
+                            .same_gpu = race->gpu == here_,
                             .same_problem = race->problem == problem,
                             .same_shape = true,
                             .doublings = runtime::log2_distance(race->problem, problem)};

@@ -24,7 +24,6 @@ struct PastRace {
     std::vector<MeasuredKernel> kernels;  ///< the winner first, then those that raced it
     Problem shape;                        ///< the problem's static part
     std::array<double, max_fields> logs;  ///< of its fields, each one more, to base 2
-    bool is_here = false;                 ///< on a GPU of the kind that is tuned
     bool of_this_run = false;
 
     /// Whether the winner's kernel is still the one that was measured.
@@ -34,6 +33,7 @@ struct PastRace {
 /// A past race as another problem sees it.
 struct Precedent {
     const PastRace* race = nullptr;
+    bool same_gpu = false;  ///< of the kind that is tuned
     bool same_problem = false;
     bool same_shape = false;  ///< the static fields are the same
     double doublings = 0;     ///< between the sizes of both, over all sizes that choose a kernel
@@ -60,7 +60,6 @@ class PastRaces {
 
   private:
     PastRace* find(const cache::TuningKey& key);
-    std::optional<PastRace> race_of(const cache::Trial& winner) const;
 
     cache::GpuKey here_;
     std::map<std::string, std::deque<PastRace>, std::less<>> races_;  ///< by family

@@ -20,8 +20,8 @@ namespace hone::tuner {
 struct PredictionShare {
     std::size_t best = 0;
     int of_each_variant = 0;  ///< so that a model that misjudges a variant as a whole cannot keep it out
-    double variant_limit =
-        std::numeric_limits<double>::infinity();  ///< times the best: none that is slower for that
+    /// Times the best: none that is slower for that.
+    double variant_limit = std::numeric_limits<double>::infinity();
 
     friend bool operator==(const PredictionShare&, const PredictionShare&) = default;
 };

@@ -34,6 +34,7 @@ struct RunContext {
 /// The candidate of the best prediction as a winner that nothing was compiled for; nothing where only
 /// measuring tells.
 [[nodiscard]] std::optional<cache::Trial> predicted_answer(const Problem& problem, const RunContext& run);
+
 class ProblemTuner final : public RaceObserver {
   public:
     ProblemTuner(const Problem& problem, CandidateList candidates, RunContext& run);

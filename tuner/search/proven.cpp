@@ -30,12 +30,8 @@ class Wanted {
     void add_neighbours(const Candidate& winner) {
         for (std::size_t i = 0; i < winner.variant->tunables.size(); ++i) {
             std::vector<RankedCandidate> others;
-            for (const std::int64_t value : winner.variant->tunables[i].values.span()) {
-                Candidate other = winner;
-                other.config[i] = value;
-                if (other != winner && allowed(problem_, other, traits_))
-                    others.push_back({other, predicted_us(problem_, other, traits_)});
-            }
+            for (const Candidate& other : with_other_values(problem_, winner, i, traits_))
+                others.push_back({other, predicted_us(problem_, other, traits_)});
             std::ranges::stable_sort(others, {}, &RankedCandidate::predicted_us);
             for (std::size_t k = 0; k < std::min(others.size(), neighbours_of_tunable); ++k)
                 add(others[k].candidate);

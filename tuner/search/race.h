@@ -28,8 +28,8 @@ struct RaceRules {
     std::size_t fastest_seats = 3;  ///< finalists by time; the other seats go by rank to who may win
     int rounds_at_once = 10;
     int final_rounds = 20;  ///< after those of the heat
-    double long_replay_us =
-        1000;  ///< of the best: a replay that takes longer is the mean of enough by itself
+    /// Of the best: a replay that takes longer is the mean of enough by itself.
+    double long_replay_us = 1000;
     int long_screening_replays = 1;
     int long_heat_rounds = 5;
     double heat_us = 500'000;   ///< heats and finals of slow kernels have fewer rounds, so that they take
@@ -37,10 +37,10 @@ struct RaceRules {
     double taken_place_limit = 1.08;         ///< final_limit for an incumbent that is to lose its place
     double holding_band = cache::tie_limit;  ///< the first by rank that is beaten by no more than this wins
     double challenge_band = cache::held_limit;  ///< the same for an incumbent that has won a race before
-    double doubt_limit =
-        1.025;  ///< times the fastest: who is further behind is beaten, however unsure that is
-    double level_spread =
-        1.04;  ///< of the fastest's slowest tenth over its fastest: it takes one of several times
+    /// Times the fastest: who is further behind is beaten, however unsure that is.
+    double doubt_limit = 1.025;
+    /// Of the fastest's slowest tenth over its fastest: it takes one of several times.
+    double level_spread = 1.04;
     double least_power_us = 20;      ///< of the best: power does not limit the clock of shorter calls
     double clock_fall = 0.02;        ///< by which a heat slows down where power limits the clock
     double prediction_band = 0.002;  ///< whose prediction is further behind is not compiled to be sure

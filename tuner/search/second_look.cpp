@@ -60,13 +60,11 @@ class Untried {
   public:
     Untried(const Problem& problem, const RunContext& run) : problem_(problem), run_(run) {}
 
-    [[nodiscard]] bool may_run(const Candidate& candidate) const {
-        return allowed(problem_, candidate, run_.measurer.device().traits);
-    }
     bool add(const Candidate& candidate) {
         const bool is_new = run_.knowledge.valid_trial(problem_, candidate) == nullptr &&
                             std::ranges::find(list_, candidate) == list_.end();
-        if (!is_new || !may_run(candidate) || !run_.measurer.can_measure(problem_, candidate)) return false;
+        const bool may_run = is_new && allowed(problem_, candidate, run_.measurer.device().traits);
+        if (!may_run || !run_.measurer.can_measure(problem_, candidate)) return false;
         list_.push_back(candidate);
         return true;
     }
@@ -112,17 +110,13 @@ void add_recommended(const Problem& problem, const RunContext& run, Untried& unt
 /// One tunable of one of these has another of its values. Those first that are expected to gain most by it:
 /// what a prediction misjudges about a leader it misjudges about its neighbours, too.
 std::vector<RankedCandidate> neighbours(const Problem& problem, const std::vector<Candidate>& leaders,
-                                        const Untried& untried, const DeviceTraits& traits) {
+                                        const DeviceTraits& traits) {
     std::vector<RankedCandidate> found;
     for (const Candidate& leader : leaders) {
         const double leader_us = predicted_us(problem, leader, traits);
         for (std::size_t i = 0; i < leader.variant->tunables.size(); ++i) {
-            for (const std::int64_t value : leader.variant->tunables[i].values.span()) {
-                Candidate other = leader;
-                other.config[i] = value;
-                if (other != leader && untried.may_run(other))
-                    found.push_back({other, predicted_us(problem, other, traits) / leader_us});
-            }
+            for (const Candidate& other : with_other_values(problem, leader, i, traits))
+                found.push_back({other, predicted_us(problem, other, traits) / leader_us});
         }
     }
     std::ranges::sort(found, {}, [](const RankedCandidate& ranked) {
@@ -147,8 +141,8 @@ void add_neighbours(const Problem& problem, const cache::Trial& winner, const Ru
                     Untried& untried) {
     const std::size_t most = was_raced(problem, run) ? most_neighbours : most_neighbours_of_new_ones;
     std::size_t added = 0;
-    for (const RankedCandidate& near : neighbours(problem, leaders_of(problem, winner, run.knowledge),
-                                                  untried, run.measurer.device().traits)) {
+    for (const RankedCandidate& near :
+         neighbours(problem, leaders_of(problem, winner, run.knowledge), run.measurer.device().traits)) {
         if (added == most) break;
         if (untried.add(near.candidate)) ++added;
     }

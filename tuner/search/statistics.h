@@ -18,8 +18,8 @@ struct Interval {
 [[nodiscard]] double quantile(std::span<const double> samples, double share);
 [[nodiscard]] double median(std::span<const double> samples);
 /// The mean without a tenth at either end, of three samples or more at least one. Replays of one kernel may
-/// have several levels, of which a median, and nearly as much the mean of a middle half, shows now the one, now
-/// the other. 0 for no samples.
+/// have several levels, of which a median, and nearly as much the mean of a middle half, shows now the one,
+/// now the other. 0 for no samples.
 [[nodiscard]] double trimmed_mean(std::span<const double> samples);
 
 /// Confidence interval (95 %) of the trimmed mean from the winsorized variance (Tukey and McLaughlin 1963),

@@ -33,11 +33,11 @@ struct TuneOptions {
     /// Where every problem has a predicted answer before anything is compiled: ends so long after that.
     std::optional<std::chrono::milliseconds> after_answers = {};
     bool retune = false;  ///< measure again even where an exact winner is stored
-    std::optional<std::size_t> kernels =
-        {};  ///< at most so many for all sizes of a static problem; at least 1
+    /// At most so many for all sizes of a static problem; at least 1.
+    std::optional<std::size_t> kernels = {};
     /// Winners and contenders in the cache layers below `cache`: candidates to try as those of neighbours
-    /// are, never results.
-    /// Asked at most once, and only where a problem is open: reading them takes a tenth of a second.
+    /// are, never results. Asked at most once, and only where a problem is open: reading them takes a tenth
+    /// of a second.
     std::function<std::vector<cache::Trial>()> lower_trials = {};
 };
 

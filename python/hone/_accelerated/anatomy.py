@@ -11,20 +11,11 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple, Union
 import torch
 from torch import Tensor, nn
 
+from .._nn.common import activation_of
 from .._nn.probe import epsilon_of
 from .._torch.prepared import DTYPES
 from .weights import Experts, Network, Norm, Product, Unsupported, experts_of, halves_of, product_of
 
-# What classes of activations compute, by their names in torch.nn and transformers.
-ACTIVATIONS = {
-    "SiLU": "silu",
-    "SiLUActivation": "silu",
-    "GELUTanh": "gelu_tanh",
-    "PytorchGELUTanh": "gelu_tanh",
-    "NewGELUActivation": "gelu_tanh",
-    "GELUActivation": "gelu_erf",
-    "ReLU": "relu",
-}
 # What a config calls parts of training that are drawn by chance.
 _NOISE = ("attention_dropout", "resid_pdrop", "embd_pdrop", "router_jitter_noise")
 _STATIC_ROTARIES = ("default", "linear", "llama3", "yarn", "longrope")
@@ -306,7 +297,7 @@ def _head_norms(attention: Any) -> Optional[Tuple[Tensor, Tensor, float]]:
 
 
 def _activation(module: Any) -> str:
-    found = ACTIVATIONS.get(type(module).__name__)
+    found = activation_of(module)
     if found is None:
         raise Unsupported(
             f"activation: it is a {type(module).__name__}; allowed are SiLU, ReLU, and GELU, exact or by tanh"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Optional
+from typing import Any, Optional
 
 import torch
 from torch import Tensor
@@ -28,6 +28,24 @@ ACTIVATIONS = {
     "silu": functional.silu,
     "relu": functional.relu,
 }
+
+
+# What classes of activations compute, by their names in torch.nn and transformers.
+_CLASSES = {
+    "SiLU": "silu",
+    "SiLUActivation": "silu",
+    "GELUTanh": "gelu_tanh",
+    "PytorchGELUTanh": "gelu_tanh",
+    "NewGELUActivation": "gelu_tanh",
+    "FastGELUActivation": "gelu_tanh",
+    "GELUActivation": "gelu_erf",
+    "ReLU": "relu",
+}
+
+
+def activation_of(module: Any) -> Optional[str]:
+    """The name of what a module of such a class computes; None: of another class."""
+    return _CLASSES.get(type(module).__name__)
 
 
 def checked_activation(activation: str) -> str:

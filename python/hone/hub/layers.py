@@ -14,22 +14,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from .._nn.common import needs_gradient
+from .._nn.common import activation_of, needs_gradient
 from .._nn.probe import epsilon_of
 from .._torch.prepared import DTYPES
 from .._torch.registered import calls
-
-# What classes of activations compute, by their names in torch.nn and transformers.
-_ACTIVATIONS = {
-    "SiLU": "silu",
-    "SiLUActivation": "silu",
-    "GELUTanh": "gelu_tanh",
-    "PytorchGELUTanh": "gelu_tanh",
-    "NewGELUActivation": "gelu_tanh",
-    "FastGELUActivation": "gelu_tanh",
-    "GELUActivation": "gelu_erf",
-    "ReLU": "relu",
-}
 
 
 def _runs_natively(x: Tensor, *parameters: Optional[Tensor]) -> bool:
@@ -89,7 +77,7 @@ class GatedMLP(torch.nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """[..., hidden] -> the same."""
         weights = _weights_of(self.gate_proj, self.up_proj, self.down_proj)
-        activation = _ACTIVATIONS.get(type(self.act_fn).__name__)
+        activation = activation_of(self.act_fn)
         if weights is None or activation is None or not _multiplies(x, *weights):
             return self.down_proj(self.act_fn(self.gate_proj(x)) * self.up_proj(x))
         return calls.fused_ffn(x, *weights, None, None, None, activation)
@@ -105,7 +93,7 @@ class FusedGatedMLP(torch.nn.Module):
     def forward(self, hidden_states: Tensor) -> Tensor:
         """[..., hidden] -> the same."""
         weights = _weights_of(self.gate_up_proj, self.down_proj)
-        activation = _ACTIVATIONS.get(type(self.activation_fn).__name__)
+        activation = activation_of(self.activation_fn)
         if weights is None or activation is None or not _multiplies(hidden_states, *weights):
             gate, up = self.gate_up_proj(hidden_states).chunk(2, dim=-1)
             return self.down_proj(up * self.activation_fn(gate))
