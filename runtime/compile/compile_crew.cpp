@@ -43,6 +43,10 @@ CompileCrew::JobPtr longest_waiting(const Jobs& jobs) {
     return longest;
 }
 
+void pack_image(CompileJob& job) {
+    job.packed = cache::pack(job.key, {job.image.cubin, job.image.resources});
+}
+
 }  // namespace
 
 CompileCrew::CompileCrew(std::shared_ptr<const Nvrtc> nvrtc, CompilerProcessOptions processes, int most)
@@ -61,28 +65,30 @@ CompileCrew::~CompileCrew() {
     for (std::thread& thread : threads_) thread.join();
 }
 
-CompileCrew::JobPtr CompileCrew::add(const std::string& name, CompileRequest request) {
+CompileCrew::JobPtr CompileCrew::add(const cache::ImageKey& key, CompileRequest request) {
     const std::lock_guard lock(mutex_);
-    JobPtr& job = jobs_[name];
+    JobPtr& job = jobs_[key_text(key)];
     if (job == nullptr) {
         const std::size_t size = source_size(request);
-        job = std::make_shared<CompileJob>(
-            CompileJob{.request = std::move(request), .size = size, .image = {}, .error = nullptr});
+        job = std::make_shared<CompileJob>(CompileJob{.key = key,
+                                                      .request = std::move(request),
+                                                      .size = size,
+                                                      .image = {},
+                                                      .packed = {},
+                                                      .error = nullptr});
         queue_.push_back(job);
         work_.notify_one();
     }
     return job;
 }
 
-void CompileCrew::finish(std::span<const JobPtr> jobs) {
+void CompileCrew::finish(const CompileJob& wanted, std::span<const JobPtr> jobs) {
     Lock lock(mutex_);
     start_threads();
-    while (true) {
+    while (wanted.state != State::done) {
         const JobPtr waiting = compiling_here_ ? nullptr : longest_waiting(jobs);
         if (waiting != nullptr) {
             compile_here(*waiting, lock);
-        } else if (std::ranges::all_of(jobs, [](const JobPtr& job) { return job->state == State::done; })) {
-            return;
         } else {
             changed_.wait(lock);
         }
@@ -146,6 +152,7 @@ CompileCrew::JobPtr CompileCrew::next_job(Lock& lock) {
 bool CompileCrew::compile_there(CompilerProcess& compiler, CompileJob& job) noexcept {
     try {
         job.image = compiler.compile(job.request, stop_event_.get());
+        pack_image(job);
         return true;
     } catch (const NvrtcError&) {
         job.error = std::current_exception();
@@ -174,6 +181,7 @@ void CompileCrew::compile_here(CompileJob& job, Lock& lock) {
     lock.unlock();
     try {
         job.image = compile(*nvrtc_, job.request);
+        pack_image(job);
     } catch (...) {
         job.error = std::current_exception();
     }
