@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "runtime/compile/compile_time.h"
 #include "runtime/compile/compiler_count.h"
 
 namespace hone::runtime {
@@ -38,7 +39,7 @@ template <class Jobs>
 CompileCrew::JobPtr longest_waiting(const Jobs& jobs) {
     CompileCrew::JobPtr longest;
     for (const CompileCrew::JobPtr& job : jobs) {
-        if (is_waiting(job) && (longest == nullptr || job->size > longest->size)) longest = job;
+        if (is_waiting(job) && (longest == nullptr || job->takes > longest->takes)) longest = job;
     }
     return longest;
 }
@@ -69,10 +70,10 @@ CompileCrew::JobPtr CompileCrew::add(const cache::ImageKey& key, CompileRequest 
     const std::lock_guard lock(mutex_);
     JobPtr& job = jobs_[key_text(key)];
     if (job == nullptr) {
-        const std::size_t size = source_size(request);
+        const std::chrono::microseconds takes = compile_time(request.source);
         job = std::make_shared<CompileJob>(CompileJob{.key = key,
                                                       .request = std::move(request),
-                                                      .size = size,
+                                                      .takes = takes,
                                                       .image = {},
                                                       .packed = {},
                                                       .error = nullptr});

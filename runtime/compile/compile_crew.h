@@ -6,6 +6,7 @@
 // costs time: the image is compiled in this one, and no further process is started. Thread-safe.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -27,7 +28,7 @@ struct CompileJob {
     enum class State : std::uint8_t { waiting, running, done };
     cache::ImageKey key;
     CompileRequest request;
-    std::size_t size = 0;  ///< of what is compiled: more of it takes longer
+    std::chrono::microseconds takes{};  ///< about: compile_time()
     State state = State::waiting;
     CompiledImage image;
     cache::PackedImage packed;  ///< the same, to be stored under `key`

@@ -159,21 +159,21 @@ TEST_CASE("the longest compiles are begun first, here and in processes, and equa
                                      {.source = source, .constants = "", .arch = {9, 0, true}}));
         };
         add("embedding/reference.cu", 0);
-        add("linear/gemv.cu", 1);
+        add("linear/wgmma/kernel.cu", 1);
         add("attention_prefill/wgmma/kernel.cu", 2);
-        add("attention_decode/ring/kernel.cu", 3);
-        CHECK(jobs[2]->size > jobs[3]->size);
-        CHECK(jobs[3]->size > jobs[1]->size);
-        CHECK(jobs[1]->size > jobs[0]->size);
+        add("sample/row.cu", 3);  // shorter than linear's, and longer to compile
+        CHECK(jobs[2]->takes > jobs[3]->takes);
+        CHECK(jobs[3]->takes > jobs[1]->takes);
+        CHECK(jobs[1]->takes > jobs[0]->takes);
         crew.finish(jobs);
         CHECK(all_images(jobs));
         const std::vector<std::string> sources = crew.sources();
         REQUIRE(sources.size() == 4);
         CHECK(std::set(sources.begin(), sources.begin() + 2) ==
-              std::set<std::string>{"attention_decode/ring/kernel.cu", "attention_prefill/wgmma/kernel.cu"});
+              std::set<std::string>{"sample/row.cu", "attention_prefill/wgmma/kernel.cu"});
         if (*program == 0) {
             CHECK(sources[0] == "attention_prefill/wgmma/kernel.cu");
-            CHECK(sources[2] == "linear/gemv.cu");
+            CHECK(sources[2] == "linear/wgmma/kernel.cu");
         }
     }
 }
@@ -244,7 +244,7 @@ TEST_CASE("an image can be had while others are still compiled") {
         crew->add(CrewUnderTest::key(-1),
                   {.source = "embedding/reference.cu", .constants = "", .arch = {9, 0, true}}),
         crew.job(0)};
-    REQUIRE(jobs[1]->size > jobs[0]->size);  // so it is compiled here
+    REQUIRE(jobs[1]->takes > jobs[0]->takes);  // so it is compiled here
     crew->finish(*jobs[1], jobs);
     CHECK(all_images({jobs[1]}));
     crew.end();
