@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "runtime/compile/compile_time.h"
 #include "runtime/compile/compiler_count.h"
 
 namespace hone::runtime {
@@ -38,9 +39,13 @@ template <class Jobs>
 CompileCrew::JobPtr longest_waiting(const Jobs& jobs) {
     CompileCrew::JobPtr longest;
     for (const CompileCrew::JobPtr& job : jobs) {
-        if (is_waiting(job) && (longest == nullptr || job->size > longest->size)) longest = job;
+        if (is_waiting(job) && (longest == nullptr || job->takes > longest->takes)) longest = job;
     }
     return longest;
+}
+
+void pack_image(CompileJob& job) {
+    job.packed = cache::pack(job.key, {job.image.cubin, job.image.resources});
 }
 
 }  // namespace
@@ -61,28 +66,30 @@ CompileCrew::~CompileCrew() {
     for (std::thread& thread : threads_) thread.join();
 }
 
-CompileCrew::JobPtr CompileCrew::add(const std::string& name, CompileRequest request) {
+CompileCrew::JobPtr CompileCrew::add(const cache::ImageKey& key, CompileRequest request) {
     const std::lock_guard lock(mutex_);
-    JobPtr& job = jobs_[name];
+    JobPtr& job = jobs_[key_text(key)];
     if (job == nullptr) {
-        const std::size_t size = source_size(request);
-        job = std::make_shared<CompileJob>(
-            CompileJob{.request = std::move(request), .size = size, .image = {}, .error = nullptr});
+        const std::chrono::microseconds takes = compile_time(request.source);
+        job = std::make_shared<CompileJob>(CompileJob{.key = key,
+                                                      .request = std::move(request),
+                                                      .takes = takes,
+                                                      .image = {},
+                                                      .packed = {},
+                                                      .error = nullptr});
         queue_.push_back(job);
         work_.notify_one();
     }
     return job;
 }
 
-void CompileCrew::finish(std::span<const JobPtr> jobs) {
+void CompileCrew::finish(const CompileJob& wanted, std::span<const JobPtr> jobs) {
     Lock lock(mutex_);
     start_threads();
-    while (true) {
+    while (wanted.state != State::done) {
         const JobPtr waiting = compiling_here_ ? nullptr : longest_waiting(jobs);
         if (waiting != nullptr) {
             compile_here(*waiting, lock);
-        } else if (std::ranges::all_of(jobs, [](const JobPtr& job) { return job->state == State::done; })) {
-            return;
         } else {
             changed_.wait(lock);
         }
@@ -146,6 +153,7 @@ CompileCrew::JobPtr CompileCrew::next_job(Lock& lock) {
 bool CompileCrew::compile_there(CompilerProcess& compiler, CompileJob& job) noexcept {
     try {
         job.image = compiler.compile(job.request, stop_event_.get());
+        pack_image(job);
         return true;
     } catch (const NvrtcError&) {
         job.error = std::current_exception();
@@ -174,6 +182,7 @@ void CompileCrew::compile_here(CompileJob& job, Lock& lock) {
     lock.unlock();
     try {
         job.image = compile(*nvrtc_, job.request);
+        pack_image(job);
     } catch (...) {
         job.error = std::current_exception();
     }

@@ -75,11 +75,6 @@ CompiledImage compile(const Nvrtc& nvrtc, const CompileRequest& request) {
     return {.cubin = std::move(output.cubin), .resources = resources, .log = std::move(output.log)};
 }
 
-std::size_t source_size(const CompileRequest& request) {
-    const EmbeddedSource* source = find_source(request.source);
-    return source == nullptr ? 0 : source->device_bytes;
-}
-
 CompileRequest candidate_request(const Problem& problem, const Candidate& candidate, Arch arch) {
     return {.source = std::string(candidate.variant->source),
             .constants = render_constants(problem, image_candidate(candidate, arch)),

@@ -32,10 +32,6 @@ struct CompiledImage {
 /// Throws NvrtcError carrying the compiler's log.
 [[nodiscard]] CompiledImage compile(const Nvrtc& nvrtc, const CompileRequest& request);
 
-/// Bytes of the template and its headers, 0 for one that this build does not have: of two requests the one
-/// with more takes longer, as a rule.
-[[nodiscard]] std::size_t source_size(const CompileRequest& request);
-
 /// Requests and image keys for the things that get compiled.
 [[nodiscard]] CompileRequest candidate_request(const Problem&, const Candidate&, Arch);
 [[nodiscard]] CompileRequest reference_request(const Problem&, Arch);

@@ -137,8 +137,8 @@ bool ImageProvider::has_job(const Visit& visit, const Problem& problem, const Ca
 
 void ImageProvider::add_job(Visit& visit, const Problem& problem, const Candidate& candidate) {
     if (visit.crew_ == nullptr) visit.crew_ = crew();
-    const std::string name = key_text(key(problem, candidate, nvrtc_version_));
-    visit.jobs_[name] = visit.crew_->add(name, candidate_request(problem, candidate, arch_));
+    const cache::ImageKey wanted = key(problem, candidate, nvrtc_version_);
+    visit.jobs_[key_text(wanted)] = visit.crew_->add(wanted, candidate_request(problem, candidate, arch_));
 }
 
 std::shared_ptr<CompileCrew> ImageProvider::crew() {
@@ -153,11 +153,11 @@ std::shared_ptr<CompileCrew> ImageProvider::crew() {
     return made;
 }
 
-void ImageProvider::finish_jobs(Visit& visit) {
+void ImageProvider::finish_job(Visit& visit, const CompileJob& wanted) {
     std::vector<CompileCrew::JobPtr> jobs;
     for (const auto& [_, job] : visit.jobs_) jobs.push_back(job);
     visit.lock_.unlock();
-    visit.crew_->finish(jobs);
+    visit.crew_->finish(wanted, jobs);
     visit.lock_.lock();
     const std::string trouble = visit.crew_->trouble();
     if (trouble.empty() || std::exchange(without_processes_, true)) return;
@@ -167,14 +167,13 @@ void ImageProvider::finish_jobs(Visit& visit) {
 /// Another call, which waited for the same image, may have loaded it meanwhile.
 ImageProvider::Result ImageProvider::load_compiled(Visit& visit, const Problem& problem,
                                                    const Candidate& candidate) {
-    finish_jobs(visit);
+    CompileJob& job = *visit.jobs_.at(key_text(key(problem, candidate, nvrtc_version_)));
+    finish_job(visit, job);
     if (auto image = find_loaded(problem, candidate)) return {std::move(image), ImageOrigin::shared};
-    const cache::ImageKey wanted = key(problem, candidate, nvrtc_version_);
-    CompileJob& job = *visit.jobs_.at(key_text(wanted));
     if (job.error) std::rethrow_exception(job.error);
     if (!std::exchange(job.stored, true)) {
         ++compiles_;
-        store(wanted, {job.image.cubin, job.image.resources});
+        store(job);
     }
     return {load_cubin(problem, candidate, job.image.cubin), ImageOrigin::compiled};
 }
@@ -187,10 +186,10 @@ std::shared_ptr<const LoadedImage> ImageProvider::load_cubin(const Problem& prob
     return image;
 }
 
-void ImageProvider::store(const cache::ImageKey& key, const cache::Image& image) {
+void ImageProvider::store(CompileJob& job) {
     if (!options_.cache || !options_.cache->writable()) return;
     try {
-        options_.cache->store_image(key, image);
+        options_.cache->store_image(job.key, std::exchange(job.packed, {}));
     } catch (const std::exception& error) {
         warn_about_cache(fmt::format("compiled images cannot be kept in the cache: {}", error.what()));
     }

@@ -1,7 +1,7 @@
 // Machine code for candidates: loaded already, in the image cache, or compiled now and kept there. Used by
 // prepare() alone: it first asks for all images that it needs, then loads them; those that are missing are
-// compiled side by side, also for several prepare() calls at once. Guarded by a mutex of the caller's, which
-// a Visit holds but while it waits for a compiler.
+// compiled side by side, also for several prepare() calls at once, and kept and loaded while others are still
+// compiled. Guarded by a mutex of the caller's, which a Visit holds but while it waits for a compiler.
 #pragma once
 
 #include <atomic>
@@ -118,11 +118,11 @@ class ImageProvider {
     [[nodiscard]] bool has_job(const Visit&, const Problem&, const Candidate&) const;
     void add_job(Visit&, const Problem&, const Candidate&);
     [[nodiscard]] std::shared_ptr<CompileCrew> crew();
-    void finish_jobs(Visit&);
+    void finish_job(Visit&, const CompileJob& wanted);
     [[nodiscard]] Result load_compiled(Visit&, const Problem&, const Candidate&);
     [[nodiscard]] std::shared_ptr<const LoadedImage> load_cubin(const Problem&, const Candidate&,
                                                                 const Cubin&);
-    void store(const cache::ImageKey& key, const cache::Image& image);
+    void store(CompileJob& job);
     void warn_about_cache(const std::string& what);
 
     std::shared_ptr<const DeviceSession> session_;

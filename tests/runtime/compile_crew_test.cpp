@@ -36,6 +36,10 @@ class CrewUnderTest {
 
     CompileCrew& operator*() { return *crew_; }
     CompileCrew* operator->() { return crew_.get(); }
+    /// All of them.
+    void finish(const std::vector<CompileCrew::JobPtr>& jobs) {
+        for (const CompileCrew::JobPtr& job : jobs) crew_->finish(*job, jobs);
+    }
     void end() { crew_.reset(); }
 
     /// Jobs for images with different constants.
@@ -46,10 +50,16 @@ class CrewUnderTest {
     }
     CompileCrew::JobPtr job(int number) {
         return crew_->add(
-            "job " + std::to_string(number),
+            key(number),
             {.source = "rmsnorm/reference.cu",
              .constants = "static constexpr long long number = " + std::to_string(number) + ";\n",
              .arch = {9, 0, true}});
+    }
+
+    static cache::ImageKey key(int number) {
+        cache::ImageKey key;
+        key.candidate = "number " + std::to_string(number);
+        return key;
     }
 
     /// The process of each compile that has begun.
@@ -108,7 +118,7 @@ bool has_children() { return waitpid(-1, nullptr, WNOHANG) >= 0; }
 TEST_CASE("images are compiled side by side, here and in processes, which end with the crew") {
     CrewUnderTest crew("meet=3");  // none goes on before three have begun
     const auto jobs = crew.jobs(3);
-    crew->finish(jobs);
+    crew.finish(jobs);
     CHECK(all_images(jobs));
     CHECK(crew->trouble().empty());
     CHECK(crew.processes().size() == 3);
@@ -120,11 +130,11 @@ TEST_CASE("images are compiled side by side, here and in processes, which end wi
 TEST_CASE("an image made elsewhere is the one that is made here") {
     CrewUnderTest there("meet=2");
     const auto jobs = there.jobs(2);
-    there->finish(jobs);
+    there.finish(jobs);
     CrewUnderTest here("", "");
     for (int i = 0; i < 2; ++i) {
         const std::vector alone = {here.job(i)};
-        here->finish(alone);
+        here.finish(alone);
         CHECK(alone[0]->image.cubin == jobs[static_cast<std::size_t>(i)]->image.cubin);
         CHECK(alone[0]->image.resources.registers ==
               jobs[static_cast<std::size_t>(i)]->image.resources.registers);
@@ -133,7 +143,7 @@ TEST_CASE("an image made elsewhere is the one that is made here") {
 
 TEST_CASE("one image is compiled here, and starts no process") {
     CrewUnderTest crew;
-    crew->finish(crew.jobs(1));
+    crew.finish(crew.jobs(1));
     CHECK(crew.compiles() == std::vector{getpid()});
     CHECK_FALSE(has_children());
 }
@@ -145,25 +155,25 @@ TEST_CASE("the longest compiles are begun first, here and in processes, and equa
         CrewUnderTest crew(*program == 0 ? "" : "meet=2", program, "13.0", 2);
         std::vector<CompileCrew::JobPtr> jobs;
         const auto add = [&](const char* source, int number) {
-            jobs.push_back(
-                crew->add(std::to_string(number), {.source = source, .constants = "", .arch = {9, 0, true}}));
+            jobs.push_back(crew->add(CrewUnderTest::key(number),
+                                     {.source = source, .constants = "", .arch = {9, 0, true}}));
         };
         add("embedding/reference.cu", 0);
-        add("linear/gemv.cu", 1);
+        add("linear/wgmma/kernel.cu", 1);
         add("attention_prefill/wgmma/kernel.cu", 2);
-        add("attention_decode/ring/kernel.cu", 3);
-        CHECK(jobs[2]->size > jobs[3]->size);
-        CHECK(jobs[3]->size > jobs[1]->size);
-        CHECK(jobs[1]->size > jobs[0]->size);
-        crew->finish(jobs);
+        add("sample/row.cu", 3);  // shorter than linear's, and longer to compile
+        CHECK(jobs[2]->takes > jobs[3]->takes);
+        CHECK(jobs[3]->takes > jobs[1]->takes);
+        CHECK(jobs[1]->takes > jobs[0]->takes);
+        crew.finish(jobs);
         CHECK(all_images(jobs));
         const std::vector<std::string> sources = crew.sources();
         REQUIRE(sources.size() == 4);
         CHECK(std::set(sources.begin(), sources.begin() + 2) ==
-              std::set<std::string>{"attention_decode/ring/kernel.cu", "attention_prefill/wgmma/kernel.cu"});
+              std::set<std::string>{"sample/row.cu", "attention_prefill/wgmma/kernel.cu"});
         if (*program == 0) {
             CHECK(sources[0] == "attention_prefill/wgmma/kernel.cu");
-            CHECK(sources[2] == "linear/gemv.cu");
+            CHECK(sources[2] == "linear/wgmma/kernel.cu");
         }
     }
 }
@@ -171,8 +181,8 @@ TEST_CASE("the longest compiles are begun first, here and in processes, and equa
 TEST_CASE("there are no more compilers than allowed, and a second request finds what is known") {
     CrewUnderTest crew("", "/proc/self/exe", "13.0", 2);
     const auto jobs = crew.jobs(8);
-    crew->finish(jobs);
-    crew->finish(crew.jobs(8));
+    crew.finish(jobs);
+    crew.finish(crew.jobs(8));
     CHECK(all_images(jobs));
     CHECK(crew.compiles().size() == 8);
     CHECK(crew.processes().size() <= 2);
@@ -182,7 +192,7 @@ TEST_CASE("callers on several threads share the crew, and an image that two want
     CrewUnderTest crew("meet=3");
     std::vector<std::thread> callers;
     for (int caller = 0; caller < 4; ++caller)
-        callers.emplace_back([&crew, caller] { crew->finish(std::vector{crew.job(caller % 3)}); });
+        callers.emplace_back([&crew, caller] { crew.finish(std::vector{crew.job(caller % 3)}); });
     for (std::thread& caller : callers) caller.join();
     CHECK(all_images(crew.jobs(3)));
     CHECK(crew.compiles().size() == 3);
@@ -200,8 +210,8 @@ TEST_CASE(
         const ShellWorker worker(wrong.line);
         CrewUnderTest crew("meet=2", worker.file(), "13.0", 2);
         const auto jobs = crew.jobs(3);
-        crew->finish(jobs);
-        crew->finish(crew.jobs(6));
+        crew.finish(jobs);
+        crew.finish(crew.jobs(6));
         CHECK(all_images(jobs));
         CHECK(crew->trouble().find(wrong.words) != std::string::npos);
         CHECK(crew.processes() == std::set<pid_t>{0, getpid()});
@@ -213,7 +223,7 @@ TEST_CASE("a program that is missing or named by a relative path costs no image"
     for (const char* missing : {"/nowhere/at/all", "worker.sh"}) {
         CrewUnderTest crew("sleep_us=100000", missing);
         const auto jobs = crew.jobs(6);
-        crew->finish(jobs);
+        crew.finish(jobs);
         CHECK(all_images(jobs));
         CHECK(crew->trouble().find(missing) != std::string::npos);
     }
@@ -222,16 +232,43 @@ TEST_CASE("a program that is missing or named by a relative path costs no image"
 TEST_CASE("a worker that finds another NVRTC is not used") {
     CrewUnderTest crew("sleep_us=100000", "/proc/self/exe", "99.1");
     const auto jobs = crew.jobs(6);
-    crew->finish(jobs);
+    crew.finish(jobs);
     CHECK(all_images(jobs));
     CHECK(crew->trouble() == "the worker finds NVRTC 13.0 and not 99.1");
     CHECK(crew.processes() == std::set{getpid()});
 }
 
+TEST_CASE("an image can be had while others are still compiled") {
+    CrewUnderTest crew("meet=2;compile:match=source=embedding/reference.cu:hang");
+    const std::vector jobs = {
+        crew->add(CrewUnderTest::key(-1),
+                  {.source = "embedding/reference.cu", .constants = "", .arch = {9, 0, true}}),
+        crew.job(0)};
+    REQUIRE(jobs[1]->takes > jobs[0]->takes);  // so it is compiled here
+    crew->finish(*jobs[1], jobs);
+    CHECK(all_images({jobs[1]}));
+    crew.end();
+    CHECK(jobs[0]->image.cubin.empty());
+}
+
+TEST_CASE("an image comes packed for the cache, wherever it was compiled") {
+    CrewUnderTest crew("meet=2");
+    const auto jobs = crew.jobs(2);
+    crew.finish(jobs);
+    CHECK(crew.processes().size() == 2);
+    for (int i = 0; i < 2; ++i) {
+        const CompileJob& job = *jobs[static_cast<std::size_t>(i)];
+        const cache::PackedImage wanted = pack(CrewUnderTest::key(i), {job.image.cubin, job.image.resources});
+        CHECK(job.packed.stored == wanted.stored);
+        CHECK(job.packed.length == std::ssize(job.image.cubin));
+        CHECK(job.packed.checksum == wanted.checksum);
+    }
+}
+
 TEST_CASE("what does not compile is an NvrtcError with the compiler's log, wherever it was compiled") {
     CrewUnderTest crew("meet=2:fail");
     const auto jobs = crew.jobs(2);
-    crew->finish(jobs);
+    crew.finish(jobs);
     CHECK(crew.processes().size() == 2);
     CHECK(crew->trouble().empty());
     for (const auto& job : jobs) {
@@ -249,7 +286,7 @@ TEST_CASE("a crew that nobody needs any more kills what still compiles") {
     CrewUnderTest crew("meet=2;compile:match=number=1:hang");
     const auto first = crew.job(0);
     const auto hanging = crew.job(1);
-    crew->finish(std::vector{first});
+    crew.finish(std::vector{first});
     const Clock::time_point start = Clock::now();
     crew.end();
     CHECK(Clock::now() - start < std::chrono::seconds(5));
@@ -285,7 +322,7 @@ TEST_CASE("an engine that ignores SIGCHLD, or waits for all children, does no ha
         const ChildHandler while_compiling(handler);
         CrewUnderTest crew("meet=3");
         const auto jobs = crew.jobs(3);
-        crew->finish(jobs);
+        crew.finish(jobs);
         CHECK(all_images(jobs));
         CHECK(crew->trouble().empty());
         crew.end();
@@ -294,7 +331,7 @@ TEST_CASE("an engine that ignores SIGCHLD, or waits for all children, does no ha
         const ShellWorker worker("exit 3");
         CrewUnderTest dying("meet=2", worker.file());
         const auto others = dying.jobs(2);
-        dying->finish(others);
+        dying.finish(others);
         CHECK(all_images(others));
         CHECK(dying->trouble().starts_with("the compiler died: "));
     }
@@ -303,7 +340,7 @@ TEST_CASE("an engine that ignores SIGCHLD, or waits for all children, does no ha
 TEST_CASE("a process has none of the engine's descriptors and its own group") {
     const int open = fcntl(STDERR_FILENO, F_DUPFD, 100);  // inherited by exec
     CrewUnderTest crew("meet=2");
-    crew->finish(crew.jobs(2));
+    crew.finish(crew.jobs(2));
     std::set<pid_t> there = crew.processes();
     there.erase(getpid());
     REQUIRE(there.size() == 1);

@@ -131,11 +131,10 @@ struct Bench {
                                                       std::span<const Candidate> candidates) {
         std::vector<runtime::CompileCrew::JobPtr> jobs;
         for (const Candidate& candidate : candidates) {
-            const std::string name =
-                runtime::key_text(runtime::candidate_image_key(problem, candidate, traits.arch(), ""));
-            jobs.push_back(crew.add(name, runtime::candidate_request(problem, candidate, traits.arch())));
+            jobs.push_back(crew.add(runtime::candidate_image_key(problem, candidate, traits.arch(), ""),
+                                    runtime::candidate_request(problem, candidate, traits.arch())));
         }
-        crew.finish(jobs);
+        for (const auto& job : jobs) crew.finish(*job, jobs);
         return jobs;
     }
 };

@@ -5,10 +5,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <set>
 #include <thread>
 
+#include "runtime/compile/compiler.h"
 #include "runtime/compile/compiler_count.h"
 #include "tests/runtime/dispatch_machine.h"
 #include "tests/runtime/operator_under_test.h"
@@ -67,6 +69,12 @@ class CompilingMachine {
         return found;
     }
 
+    /// Ends a wait of "meet=N".
+    void add_lines(int count) const {
+        std::ofstream file(log(), std::ios::app);
+        for (int i = 0; i < count; ++i) file << "0 a line of the test\n";
+    }
+
   private:
     [[nodiscard]] std::filesystem::path log() const { return machine_.folder() / "log"; }
     test::ScopedVariable program_;
@@ -104,6 +112,35 @@ TEST_CASE("the images of an operator are compiled side by side, kept in the cach
     CHECK(second.prepare(small_norm).reports().front().buckets[4].image == ImageOrigin::cached);
     CHECK(second.counters().image_cache_hits == 5);
     CHECK(machine.compiles().size() == 5);
+}
+
+TEST_CASE("an image is kept and loaded while another one is still compiled") {
+    if (one_core()) return;
+    CompilingMachine machine;
+    std::vector<Candidate> winners = machine.store_winners(5);
+    // Equals are begun here in the order of their keys, so the last one is compiled elsewhere.
+    std::ranges::sort(winners, {}, [](const Candidate& candidate) {
+        return key_text(
+            candidate_image_key(problem_of(small_norm), candidate, test::traits().arch(), "13.0"));
+    });
+    const Candidate& late = winners.back();
+    test::store(machine->file(), {test::trial(1, winners.front()), test::trial(2, late)});
+    std::string rule = "compile:match=source=" + std::string(late.variant->source);
+    for (std::size_t i = 0; i < late.variant->tunables.size(); ++i)
+        rule += fmt::format(",{}={}", late.variant->tunables[i].name, late.config[i]);
+    machine.script(fmt::format("meet=2;{}:log={}:meet=100", rule, (machine->folder() / "log").string()));
+    Runtime runtime(machine->options());
+    const std::jthread preparing(
+        [&] { static_cast<void>(runtime.prepare(RmsNorm{.hidden = 4096, .max_rows = 2})); });
+    const auto kept = [&] { return cache::Cache::open(machine->file()).stats().images; };
+    for (int tries = 0; kept() < 1 && tries < 2'000; ++tries)
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    CHECK(kept() == 1);
+    for (int tries = 0; machine->fakes().live("module") < 1 && tries < 2'000; ++tries)
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    CHECK(machine->fakes().live("module") == 1);
+    CHECK(runtime.counters().compiles == 1);
+    machine.add_lines(100);
 }
 
 TEST_CASE("operators that several threads prepare are compiled side by side, and each image once") {

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "kernel_templates/catalog.h"
+#include "runtime/compile/compile_time.h"
 #include "runtime/compile/compiler_count.h"
 #include "runtime/workers/program.h"
-#include "tuner/compile/compile_time.h"
 
 namespace hone::tuner {
 namespace {
@@ -217,7 +217,7 @@ CompilePool::JobPtr CompilePool::enqueue(User user, const cache::ImageKey& key,
         hurry(*found->second, needed);
         return found->second;
     }
-    const std::chrono::microseconds takes = compile_time(request.source);
+    const std::chrono::microseconds takes = runtime::compile_time(request.source);
     auto job = std::make_shared<Job>(Job{.request = std::move(request),
                                          .key = key,
                                          .user = user,

@@ -5,7 +5,7 @@
 #include <map>
 #include <tuple>
 
-#include "tuner/compile/compile_time.h"
+#include "runtime/compile/compile_time.h"
 #include "tuner/models/shards.h"
 
 namespace hone::tuner {
@@ -21,7 +21,8 @@ std::vector<std::size_t> from_both_ends(std::size_t count) {
 /// For an image of the family's slowest template.
 std::chrono::microseconds longest_compile(const Family& family) {
     std::chrono::microseconds longest{};
-    for (const Variant* variant : family.variants) longest = std::max(longest, compile_time(variant->source));
+    for (const Variant* variant : family.variants)
+        longest = std::max(longest, runtime::compile_time(variant->source));
     return longest;
 }
 

@@ -1,10 +1,10 @@
-#include "tuner/compile/compile_time.h"
+#include "runtime/compile/compile_time.h"
 
 #include <utility>
 
 #include "kernel_templates/catalog.h"
 
-namespace hone::tuner {
+namespace hone::runtime {
 namespace {
 
 // Measured with NVRTC 13.0 for sm_90a: 32 templates take 6 to 14 us a byte where 16 cores are at work, these
@@ -27,4 +27,4 @@ std::chrono::microseconds compile_time(std::string_view source) {
     return each * static_cast<std::int64_t>(found->device_bytes);
 }
 
-}  // namespace hone::tuner
+}  // namespace hone::runtime

@@ -1,8 +1,8 @@
-#include "tuner/compile/compile_time.h"
+#include "runtime/compile/compile_time.h"
 
 #include <doctest/doctest.h>
 
-using namespace hone::tuner;
+using namespace hone::runtime;
 
 TEST_CASE("a template takes as long as its text says, some longer, and one that is not there nothing") {
     CHECK(compile_time("rmsnorm/group_rows.cu") < compile_time("linear/wgmma/kernel.cu"));
