@@ -174,18 +174,24 @@ Coefficient coefficient_of(const Eigen::VectorXd& solution, int first) {
     return coefficient;
 }
 
-std::vector<Coefficient> coefficients_of(const Eigen::VectorXd& solution, const Terms& terms) {
+/// Whether a term tells candidates of some problem apart. The others have no coefficient: their values are
+/// taken for their neighbours (Correction).
+bool was_measured(const Normal& normal, int first) {
+    constexpr double nothing = 1e-6;  // what is left where sums were taken back
+    return normal.matrix.diagonal().segment(first, knots).maxCoeff() > nothing;
+}
+
+std::vector<Coefficient> coefficients_of(const Normal& normal, const Terms& terms) {
+    const Eigen::VectorXd solution = solve(normal, ridge);
     std::vector<Coefficient> all;
     for (const auto& [term, number] : terms.numbers()) {
+        if (!was_measured(normal, knots * number)) continue;
         const auto& [variant, tunable, value, given] = term;
-        Coefficient coefficient = coefficient_of(solution, knots * number);
+        Coefficient& coefficient = all.emplace_back(coefficient_of(solution, knots * number));
         coefficient.variant = variant->name;
         coefficient.tunable = tunable;
         coefficient.value = value;
         coefficient.given = given;
-        const bool says_nothing =
-            std::ranges::all_of(coefficient.per_mille, [](std::int16_t x) { return x == 0; });
-        if (!says_nothing) all.push_back(coefficient);
     }
     return all;
 }
@@ -344,7 +350,7 @@ std::vector<Coefficient> fit(std::span<const Case> cases) {
     if (cases.empty()) return {};
     const Family& family = *cases.front().problem.family;
     const Terms terms(cases);
-    std::vector<Coefficient> coefficients = coefficients_of(solve(sums_of(cases, terms), ridge), terms);
+    std::vector<Coefficient> coefficients = coefficients_of(sums_of(cases, terms), terms);
     sort_as_declared(coefficients, family);
     const Corrected relative(family, coefficients);
     coefficients.insert(coefficients.begin(), level_of(cases, relative.family));
@@ -388,7 +394,7 @@ std::map<std::string, std::vector<Coefficient>> fit_left_out(std::span<const Cas
         Normal others = all;
         others.matrix -= own.matrix;
         others.right -= own.right;
-        fits.emplace(name, coefficients_of(solve(others, ridge), terms));
+        fits.emplace(name, coefficients_of(others, terms));
     }
     return fits;
 }
