@@ -205,8 +205,7 @@ Outcome compile(const Options& options, const Console& console) {
     Dispatched dispatched(traits, winners);
     const Sources from{
         .traits = traits, .winners = winners, .dispatched = dispatched, .console = console, .stop = stop};
-    // Few kernels are those that were chosen for the sizes of a run.
-    if (options.kernels == 0) workload.problems = dispatched.with_sizes_between(std::move(workload.problems));
+    workload.problems = dispatched.with_sizes_between(std::move(workload.problems));
     Tally tally;
     const Lists candidates = wanted_lists(workload.problems, options, from, tally);
     for (std::size_t i = 0; i < candidates.size() && !stop; ++i)
