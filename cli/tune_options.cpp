@@ -52,8 +52,9 @@ void TuneCommandOptions::declare(const Arguments& app) {
         .type_name("N/M");
     app.add_option("--gpu", gpu, "Which GPU, or all of them (default: the first)");
     app.add_option("--effort", effort,
-                   "quick: kernels that were fast nearby, 9 of them where the problem was measured on any "
-                   "GPU, else 12 with the best predictions, and a second look at each winner; standard: 128 "
+                   "quick: kernels that were fast nearby, 5 where the problem was measured on such a GPU, 11 "
+                   "where on another, else 12 with the best predictions, and a second look at each winner; "
+                   "standard: 128 "
                    "predictions more, "
                    "exhaustive: all that are allowed, known: after an update, the winners from before it "
                    "(default: quick)")
