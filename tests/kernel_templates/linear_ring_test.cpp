@@ -179,5 +179,7 @@ TEST_CASE("linear's ring: its default has a norm among the products with few tok
         return folds_norm(LinearProblem(problem), values_of<RingConfig>(*config));
     };
     CHECK(folds(5));
+    CHECK(folds(8));
+    CHECK_FALSE(folds(9));
     CHECK_FALSE(folds(16));
 }

@@ -126,10 +126,10 @@ constexpr double stage_cycles = 100;
 constexpr double call_us = 3.1;
 constexpr double early_call_us = 1.4;
 constexpr double half_us = 0.2;
-/// What a norm costs that is part of the products, and each token's share: in steps of an H200 it gained 0.8
-/// us of the launch that it saves with one token, nothing with 8, and lost 1.6 with 16.
-constexpr double norm_us = 1.05;
-constexpr double norm_token_us = 0.16;
+/// What a norm costs that is part of the products, and for each token that a block has: in steps of an H200
+/// it gained 0.8 us of the launch that it saves with one token, nothing with 8, and lost 1.6 with 16.
+constexpr double norm_us = 1.0;
+constexpr double norm_token_us = 0.12;
 /// Of a tile's end, and each other block whose sums come.
 constexpr double finish_us = 0.27;
 constexpr double cluster_us = 0.3;
@@ -160,7 +160,7 @@ double predict(const LinearProblem& p, const RingConfig& c, const DeviceTraits& 
                            cluster_us * (parts - 1.0);
     const double early_us = early_call_us + (c.early == 1 ? half_us : 0.0);
     const double normalizing_us =
-        g.norm ? norm_us + norm_token_us * static_cast<double>(p.tokens) : normalize_us(p, traits);
+        g.norm ? norm_us + norm_token_us * static_cast<double>(c.tokens) : normalize_us(p, traits);
     return std::pow(sum, 0.25) + ends_us + normalizing_us + (c.programmatic == 0 ? call_us : early_us);
 }
 
