@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 
 #include "kernel_templates/family.h"
 
@@ -50,51 +49,37 @@ double floor_us(const Problem& problem, const DeviceTraits& traits) {
     return std::max(work.bytes / (1e-6 * traits.memory_bytes_per_s), work.flops / flops_per_us);
 }
 
-double Correction::Values::log_factor(std::int64_t value) const {
-    const auto distance = [&](const auto& measured) { return std::abs(measured.first - value); };
-    return std::ranges::min_element(log_factors, {}, distance)->second;
-}
-
-/// Those that the coefficient belongs to.
-Correction::Values& Correction::values_of(const Variant& variant, const Coefficient& coefficient) {
-    const std::size_t tunable = index_of(variant, coefficient.tunable);
-    const auto known = std::ranges::find_if(values_, [&](const Values& values) {
-        return values.tunable == tunable && values.given == coefficient.given;
-    });
-    if (known != values_.end()) return *known;
-    return values_.emplace_back(Values{.tunable = tunable,
-                                       .read_with = partner_of(variant, tunable),
-                                       .given = coefficient.given,
-                                       .log_factors = {}});
-}
-
 Correction::Correction(const Problem& problem, const Variant& variant, const DeviceTraits& traits) {
     if (problem.family->calibration.empty()) return;
     const auto shares = knot_shares(floor_us(problem, traits));
     for (const Coefficient& coefficient : problem.family->calibration) {
         if (!coefficient.variant.empty() && coefficient.variant != variant.name) continue;
-        const double log = log_factor(coefficient, shares);
         if (coefficient.tunable.empty()) {
-            log_factor_ += log;
+            log_factor_ += log_factor(coefficient, shares);
         } else {
-            values_of(variant, coefficient).log_factors.emplace_back(coefficient.value, log);
+            const std::size_t tunable = index_of(variant, coefficient.tunable);
+            terms_.push_back({.tunable = tunable,
+                              .value = coefficient.value,
+                              .read_with = partner_of(variant, tunable),
+                              .given = coefficient.given,
+                              .log_factor = log_factor(coefficient, shares)});
         }
     }
 }
 
 double Correction::factor(const Config& config) const {
     double sum = log_factor_;
-    for (const Values& values : values_) {
-        const bool is_meant = !values.read_with || config[*values.read_with] == values.given;
-        if (is_meant) sum += values.log_factor(config[values.tunable]);
+    for (const Term& term : terms_) {
+        const bool is_meant = !term.read_with || config[*term.read_with] == term.given;
+        if (is_meant && config[term.tunable] == term.value) sum += term.log_factor;
     }
     return std::exp(sum);
 }
 
 double Correction::factor(std::size_t tunable, std::int64_t value, std::int64_t given) const {
-    for (const Values& values : values_) {
-        const bool is_meant = !values.read_with || values.given == given;
-        if (is_meant && values.tunable == tunable) return std::exp(values.log_factor(value));
+    for (const Term& term : terms_) {
+        const bool is_meant = !term.read_with || term.given == given;
+        if (is_meant && term.tunable == tunable && term.value == value) return std::exp(term.log_factor);
     }
     return 1;
 }

@@ -2,10 +2,8 @@
 // value of a tunable does better than they explain is measured, and written down as a factor on the predicted
 // time: one number a value of a tunable (and one a variant as a whole) at each of a few sizes, a straight
 // line between them. Where another tunable decides what the values mean, as `swapped` does of a tile's rows
-// and columns, there is a number for each pair. A value that nobody has measured is taken for the nearest one
-// that was, so that the model alone tells the two apart. bench/cost_fit finds the numbers from
-// configs/recorded and writes `calibration.h` beside the family that has some; docs/how-we-measure.md says
-// how.
+// and columns, there is a number for each pair. bench/cost_fit finds the numbers from configs/recorded and
+// writes `calibration.h` beside the family that has some; docs/how-we-measure.md says how.
 #pragma once
 
 #include <array>
@@ -14,7 +12,6 @@
 #include <optional>
 #include <span>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "kernel_templates/config.h"
@@ -53,27 +50,22 @@ class Correction {
   public:
     Correction(const Problem&, const Variant&, const DeviceTraits&);
 
-    /// On the time that the variant's cost model predicts; 1 where nothing is known. A value without a
-    /// coefficient has that of the nearest one, the lower of two.
+    /// On the time that the variant's cost model predicts; 1 where nothing is known.
     [[nodiscard]] double factor(const Config&) const;
     /// On the time of candidates with this value of the tunable with this index, and `given` of the one that
     /// it is read with, if there is one.
     [[nodiscard]] double factor(std::size_t tunable, std::int64_t value, std::int64_t given = 0) const;
 
   private:
-    /// The measured values of one tunable, beside one value of the tunable that it is read with.
-    struct Values {
+    struct Term {
         std::size_t tunable = 0;
+        std::int64_t value = 0;
         std::optional<std::size_t> read_with;
         std::int64_t given = 0;
-        std::vector<std::pair<std::int64_t, double>> log_factors;  ///< never empty
-
-        [[nodiscard]] double log_factor(std::int64_t value) const;
+        double log_factor = 0;
     };
-    Values& values_of(const Variant&, const Coefficient&);
-
     double log_factor_ = 0;  ///< the variant's
-    std::vector<Values> values_;
+    std::vector<Term> terms_;
 };
 
 /// What the candidate's cost model predicts, corrected: microseconds of a call.

@@ -174,26 +174,39 @@ Coefficient coefficient_of(const Eigen::VectorXd& solution, int first) {
     return coefficient;
 }
 
-/// Whether a term tells candidates of some problem apart. The others have no coefficient: their values are
-/// taken for their neighbours (Correction).
-bool was_measured(const Normal& normal, int first) {
-    constexpr double nothing = 1e-6;  // what is left where sums were taken back
-    return normal.matrix.diagonal().segment(first, knots).maxCoeff() > nothing;
-}
-
-std::vector<Coefficient> coefficients_of(const Normal& normal, const Terms& terms) {
-    const Eigen::VectorXd solution = solve(normal, ridge);
+std::vector<Coefficient> coefficients_of(const Eigen::VectorXd& solution, const Terms& terms) {
     std::vector<Coefficient> all;
     for (const auto& [term, number] : terms.numbers()) {
-        if (!was_measured(normal, knots * number)) continue;
         const auto& [variant, tunable, value, given] = term;
-        Coefficient& coefficient = all.emplace_back(coefficient_of(solution, knots * number));
+        Coefficient coefficient = coefficient_of(solution, knots * number);
         coefficient.variant = variant->name;
         coefficient.tunable = tunable;
         coefficient.value = value;
         coefficient.given = given;
+        const bool says_nothing =
+            std::ranges::all_of(coefficient.per_mille, [](std::int16_t x) { return x == 0; });
+        if (!says_nothing) all.push_back(coefficient);
     }
     return all;
+}
+
+/// Products whose successor starts late have, with few early weights (3), the coefficient of all (2) until a
+/// sweep has them: what the two differ by is the model's to say. Other values that nobody has measured have
+/// none: a hint of norms as good as its neighbour's would take half of their lists.
+void add_few_early_weights(std::vector<Coefficient>& coefficients) {
+    const auto of_value = [&](std::string_view variant, std::int64_t value) {
+        return std::ranges::find_if(coefficients, [&](const Coefficient& coefficient) {
+            return coefficient.variant == variant && coefficient.tunable == "programmatic" &&
+                   coefficient.value == value;
+        });
+    };
+    for (const std::string_view variant : {"wgmma", "wgmma_w8"}) {
+        const auto all = of_value(variant, 2);
+        if (all == coefficients.end() || of_value(variant, 3) != coefficients.end()) continue;
+        Coefficient few = *all;
+        few.value = 3;
+        coefficients.push_back(few);
+    }
 }
 
 /// In the order in which the family declares variants, tunables and values.
@@ -350,7 +363,8 @@ std::vector<Coefficient> fit(std::span<const Case> cases) {
     if (cases.empty()) return {};
     const Family& family = *cases.front().problem.family;
     const Terms terms(cases);
-    std::vector<Coefficient> coefficients = coefficients_of(sums_of(cases, terms), terms);
+    std::vector<Coefficient> coefficients = coefficients_of(solve(sums_of(cases, terms), ridge), terms);
+    add_few_early_weights(coefficients);
     sort_as_declared(coefficients, family);
     const Corrected relative(family, coefficients);
     coefficients.insert(coefficients.begin(), level_of(cases, relative.family));
@@ -394,7 +408,7 @@ std::map<std::string, std::vector<Coefficient>> fit_left_out(std::span<const Cas
         Normal others = all;
         others.matrix -= own.matrix;
         others.right -= own.right;
-        fits.emplace(name, coefficients_of(others, terms));
+        fits.emplace(name, coefficients_of(solve(others, ridge), terms));
     }
     return fits;
 }

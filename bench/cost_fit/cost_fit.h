@@ -57,7 +57,7 @@ struct Judged {
 [[nodiscard]] std::vector<Case> training_cases(std::span<const tuner::Recording> recordings,
                                                std::span<const cache::Trial> races, const Family& family);
 
-/// Coefficients for every variant that was measured, and every value that tells some candidates apart.
+/// Coefficients for every variant that was measured; all zero ones are left out.
 [[nodiscard]] std::vector<Coefficient> fit(std::span<const Case> cases);
 
 /// By static problem with a case that can judge `count` predictions: coefficients of a fit that has seen no

@@ -54,7 +54,6 @@ TEST_CASE("a coefficient counts for its variant and value only, at its sizes") {
     const Coefficient coefficients[] = {
         {"", "", 0, {10, 10, 10, 10, 10, 10, 10, 10}},
         {variant.name, "", 0, {100, 100, 100, 100, 100, 100, 100, 100}},
-        {variant.name, tunable.name, tunable.values.items[0], {}},
         {variant.name, tunable.name, tunable.values.items[1], {0, 0, 0, 0, -500, -500, -500, -500}},
         {"another", "", 0, {900, 900, 900, 900, 900, 900, 900, 900}},
     };
@@ -70,29 +69,6 @@ TEST_CASE("a coefficient counts for its variant and value only, at its sizes") {
     CHECK(correction.factor(0, tunable.values.items[1]) == doctest::Approx(std::exp(-0.5)));
     CHECK(correction.factor(0, tunable.values.items[0]) == 1);
     CHECK(Correction(problem, *family.variants[1], traits).factor(config) == doctest::Approx(std::exp(0.01)));
-}
-
-TEST_CASE("a value without a coefficient is taken for the nearest that has one, the lower of two") {
-    const DeviceTraits traits = hopper();
-    Problem problem = row_problem(8192);
-    Family family = *problem.family;
-    const Variant& variant = *family.variants[0];
-    const std::string_view tunable = variant.tunables[0].name;
-    const Coefficient coefficients[] = {
-        {variant.name, tunable, 100, {100, 100, 100, 100, 100, 100, 100, 100}},
-        {variant.name, tunable, 200, {200, 200, 200, 200, 200, 200, 200, 200}},
-    };
-    family.calibration = coefficients;
-    problem.family = &family;
-    const Correction correction(problem, variant, traits);
-    for (const auto& [value, log] :
-         {std::pair(1, 0.1), {100, 0.1}, {150, 0.1}, {151, 0.2}, {200, 0.2}, {999, 0.2}}) {
-        Config config;
-        config[0] = value;
-        CHECK(correction.factor(config) == doctest::Approx(std::exp(log)));
-        CHECK(correction.factor(0, value) == doctest::Approx(std::exp(log)));
-    }
-    CHECK(correction.factor(1, 7) == 1);  // of a tunable without any
 }
 
 TEST_CASE("a coefficient of a tunable that is read with another one counts beside its value alone") {
