@@ -229,8 +229,7 @@ Outcome compile(const Options& options, const Console& console) {
     Dispatched dispatched(traits, winners);
     const Sources from{
         .traits = traits, .winners = winners, .dispatched = dispatched, .console = console, .stop = stop};
-    // Few kernels are those that were chosen for the sizes of a run.
-    if (options.kernels == 0) workload.problems = dispatched.with_sizes_between(std::move(workload.problems));
+    workload.problems = dispatched.with_sizes_between(std::move(workload.problems));
     const Tally tally = compile_all(workload.problems, options, from, images);
     Outcome outcome = describe(tally, images.compiled(), arch, workload, console.page);
     if (stop) {

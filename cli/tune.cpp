@@ -17,6 +17,7 @@
 #if HONE_WITH_DECODER
 #include "cli/decoder/tune_chain.h"
 #endif
+#include "cli/dispatched.h"
 #include "cli/few_kernels.h"
 #include "cli/interrupt.h"
 #include "cli/shell.h"
@@ -164,8 +165,19 @@ std::vector<TuneRun> run_without_gpu(const Workload& workload, const Gpus& gpus,
     return runs;
 }
 
-std::vector<TuneRun> run(const Workload& workload, const TuneContext& context) {
+/// Few kernels serve every size that a prepared operator may ask for: those between the run's, too, for which
+/// winners are stored.
+void add_sizes_between(Share& share, const DeviceTraits& traits, const Console& console) {
+    std::vector<Problem>& problems = share.workload.problems;
+    const std::size_t asked = problems.size();
+    problems = Dispatched(traits, stored_winners({}, console)).with_sizes_between(std::move(problems));
+    if (problems.size() > asked)
+        share.counted += fmt::format(" and {} sizes between", problems.size() - asked);
+}
+
+std::vector<TuneRun> run(Share& share, const TuneContext& context) {
     const TuneCommandOptions& options = context.options;
+    const Workload& workload = share.workload;
     if (workload.problems.empty()) return {};  // more shards than problems
     if (options.offline) return run_offline(workload, context);
     if (options.replay) {
@@ -179,7 +191,9 @@ std::vector<TuneRun> run(const Workload& workload, const TuneContext& context) {
     Gpus gpus = options.gpu == "all" ? find_all_gpus() : find_gpus();
     if (gpus.devices.empty() && options.gpu.empty() && options.record_file.empty())
         return run_without_gpu(workload, gpus, context);
-    return run_on_gpus(workload, chosen_gpus(gpus, options.gpu), context, std::move(gpus.first_worker));
+    const auto chosen = chosen_gpus(gpus, options.gpu);
+    if (options.kernels > 0) add_sizes_between(share, chosen.front().traits, context.console);
+    return run_on_gpus(workload, chosen, context, std::move(gpus.first_worker));
 }
 
 void set_end(const std::vector<TuneRun>& runs, const TuneCommandOptions& options, const Console& console,
@@ -345,13 +359,14 @@ Outcome tune(const TuneCommandOptions& options, const Console& console) {
     drop_chosen_in_steps(whole);
     warn_of(whole, console);
     check_not_empty(whole);
-    const Share share = share_of(whole, options.shard_asked());
+    Share share = share_of(whole, options.shard_asked());
     if (options.dry_run) return dry_run(share, options, console);
     const TuneContext context{.options = options,
                               .console = console,
                               .stop = stop_on_interrupt(),
                               .lower_trials = read_once(console)};
-    return describe(share, run(share.workload, context), options, console);
+    const std::vector<TuneRun> runs = run(share, context);
+    return describe(share, runs, options, console);
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ void TuneCommandOptions::declare(const Arguments& app) {
     app.add_option(
            "--effort", effort,
            "quick: kernels that were fast nearby, 5 of them where the problem was measured on this "
-           "kind of GPU, 9 where on another one, else 12 with the best predictions, and a second look "
+           "kind of GPU, 11 where on another one, else 12 with the best predictions, and a second look "
            "at the winners of the last two; standard: 128 predictions more, exhaustive: all that are "
            "allowed, known: after an update, the winners from before it (default: quick)")
         .type_name(one_of(effort_names));

@@ -190,6 +190,25 @@ std::vector<Coefficient> coefficients_of(const Eigen::VectorXd& solution, const 
     return all;
 }
 
+/// Products whose successor starts late have, with few early weights (3), the coefficient of all (2) until a
+/// sweep has them: what the two differ by is the model's to say. Other values that nobody has measured have
+/// none: a hint of norms as good as its neighbour's would take half of their lists.
+void add_few_early_weights(std::vector<Coefficient>& coefficients) {
+    const auto of_value = [&](std::string_view variant, std::int64_t value) {
+        return std::ranges::find_if(coefficients, [&](const Coefficient& coefficient) {
+            return coefficient.variant == variant && coefficient.tunable == "programmatic" &&
+                   coefficient.value == value;
+        });
+    };
+    for (const std::string_view variant : {"wgmma", "wgmma_w8"}) {
+        const auto all = of_value(variant, 2);
+        if (all == coefficients.end() || of_value(variant, 3) != coefficients.end()) continue;
+        Coefficient few = *all;
+        few.value = 3;
+        coefficients.push_back(few);
+    }
+}
+
 /// In the order in which the family declares variants, tunables and values.
 void sort_as_declared(std::vector<Coefficient>& coefficients, const Family& family) {
     const auto place = [&](const Coefficient& coefficient) {
@@ -345,6 +364,7 @@ std::vector<Coefficient> fit(std::span<const Case> cases) {
     const Family& family = *cases.front().problem.family;
     const Terms terms(cases);
     std::vector<Coefficient> coefficients = coefficients_of(solve(sums_of(cases, terms), ridge), terms);
+    add_few_early_weights(coefficients);
     sort_as_declared(coefficients, family);
     const Corrected relative(family, coefficients);
     coefficients.insert(coefficients.begin(), level_of(cases, relative.family));

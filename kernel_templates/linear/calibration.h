@@ -133,6 +133,7 @@ inline constexpr Coefficient calibration[] = {
     {"wgmma", "programmatic", 0, {{-11, -11, -11, -29, -12, -13, -6, -10}}},
     {"wgmma", "programmatic", 1, {{8, 8, 8, 35, 13, 3, -5, 1}}},
     {"wgmma", "programmatic", 2, {{-7, -7, -7, -32, -14, 0, 2, 1}}},
+    {"wgmma", "programmatic", 3, {{-7, -7, -7, -32, -14, 0, 2, 1}}},
     {"wgmma", "neighbours", 1, {{-15, -15, -15, -16, -21, -18, -19, -14}}},
     {"wgmma", "neighbours", 2, {{4, 4, 4, -10, 7, 8, 10, 6}}},
     {"mma", "", 0, {{-9, -9, -9, 0, -8, -11, -17, -17}}},

@@ -347,6 +347,29 @@ TEST_CASE(
     }
 }
 
+TEST_CASE("--kernels covers sizes between two buckets, too, for which winners are stored") {
+    Sandbox sandbox;
+    sandbox.use_fake_gpus();
+    const auto tune = [&](const char* tokens, Sandbox::Words more) {
+        Sandbox::Words words{"tune",     "--op", "linear", "--fields", "dtype=bf16 in=512 out=512",
+                             "--tokens", tokens, "--json"};
+        words.insert(words.end(), more.begin(), more.end());
+        return sandbox.run(words).json();
+    };
+    REQUIRE(tune("320", {})["ok"] == true);
+    const nlohmann::json few = tune("256,512", {"--kernels", "1"});
+    INFO(few.dump());
+    REQUIRE(few["data"]["runs"][0]["covers"].size() == 1);
+    CHECK(few["data"]["runs"][0]["covers"][0]["sizes"] == 3);
+    std::set<std::string> kernels;
+    const nlohmann::json listed = sandbox.run({"list", "linear", "--json"}).json();
+    for (const nlohmann::json& winner : listed["data"]["winners"]) kernels.insert(winner["candidate"]);
+    CHECK(kernels.size() == 1);
+    // None of 640 is asked for up to 512.
+    REQUIRE(tune("640", {})["ok"] == true);
+    CHECK(tune("256,512", {"--kernels", "1"})["data"]["runs"][0]["covers"][0]["sizes"] == 3);
+}
+
 TEST_CASE(
     "compile --kernels chooses by stored times where there are more winners, and says whom it cannot serve") {
     Sandbox sandbox;

@@ -150,3 +150,31 @@ TEST_CASE("linear's ring: the sums that a warp writes together fall into distinc
         REQUIRE(banks.size() == 32);
     });
 }
+
+TEST_CASE("linear's ring: weights in front of a norm that is part of the products are all early") {
+    const DeviceTraits h200 = *representative_device({9, 0, true});
+    for (const int tokens : {1, 8, 16}) {
+        const Problem problem =
+            problem_of("dtype=bf16 norm=yes in=4096 out=6144 tokens=" + std::to_string(tokens));
+        const LinearProblem p(problem);
+        for (const Config& config : enumerate(problem, ring, h200)) {
+            const auto c = values_of<RingConfig>(config);
+            if (folds_norm(p, c) && c.programmatic != 0) CHECK(c.early == 2);
+        }
+    }
+}
+
+TEST_CASE("linear's ring: its default has a norm among the products with few tokens, in front of many") {
+    const DeviceTraits h200 = *representative_device({9, 0, true});
+    const auto folds = [&](int tokens) {
+        const Problem problem =
+            problem_of("dtype=bf16 norm=yes in=4096 out=6144 tokens=" + std::to_string(tokens));
+        const std::optional<Config> config = ring.fallback(problem, h200);
+        REQUIRE(config);
+        return folds_norm(LinearProblem(problem), values_of<RingConfig>(*config));
+    };
+    CHECK(folds(5));
+    CHECK(folds(8));
+    CHECK_FALSE(folds(9));
+    CHECK_FALSE(folds(16));
+}

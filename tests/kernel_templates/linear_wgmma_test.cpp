@@ -9,6 +9,7 @@
 #include "kernel_templates/calibration.h"
 #include "kernel_templates/linear/wgmma/geometry.cuh"
 #include "kernel_templates/linear/wgmma/schedule.cuh"
+#include "kernel_templates/space.h"
 #include "tests/kernel_templates/linear_cases.h"
 
 using namespace hone;
@@ -248,6 +249,38 @@ TEST_CASE("wgmma: the default of many tokens fills the rounds: it is predicted n
         INFO(text << " | " << to_string(*chosen));
         CHECK(predicted_us(problem, *chosen, h100) < 1.1 * ranked_space(problem, h100).front().predicted_us);
     }
+}
+
+TEST_CASE(
+    "wgmma: few early weights (programmatic=3) are predicted ahead of many, and are none where they are "
+    "all") {
+    const DeviceTraits h200 = *representative_device({9, 0, true});
+    int pairs = 0;
+    int alone = 0;
+    for (const char* tokens : {" tokens=128", " tokens=512", " tokens=1024"}) {
+        const Problem problem = problem_of("dtype=bf16 in=4096 out=4096" + std::string(tokens));
+        std::map<std::string, double> predicted;
+        for (const RankedCandidate& ranked : ranked_space(problem, h200))
+            predicted[to_string(ranked.candidate)] = ranked.predicted_us;
+        for (const auto& [name, many_us] : predicted) {
+            constexpr std::string_view many = " programmatic=2";
+            const std::size_t at = name.find(many);
+            if (!name.starts_with("wgmma ") || at == std::string::npos) continue;
+            std::string twin = name;
+            twin.replace(at, many.size(), " programmatic=3");
+            const auto few = predicted.find(twin);
+            const Candidate candidate = *parse_candidate(*problem.family, name);
+            const linear::gemm::Geometry g = geometry_of(problem, candidate);
+            const int weight_bytes = 128 * g.weight_box();
+            const bool has_rest = std::max(2, 32 * 1024 / weight_bytes) < g.stages();
+            INFO(name);
+            CHECK((few != predicted.end()) == has_rest);
+            if (few != predicted.end()) CHECK(few->second < many_us);
+            ++(has_rest ? pairs : alone);
+        }
+    }
+    CHECK(pairs > 100);
+    CHECK(alone > 0);
 }
 
 TEST_CASE("wgmma: a residual is read for no token whose result may already have taken its place") {

@@ -7,6 +7,7 @@
 #include "cache/bundle.h"
 #include "tests/tuner/made_up_measurer.h"
 #include "tuner/search/knowledge.h"
+#include "tuner/search/predictions.h"
 
 using namespace hone;
 using namespace hone::tuner;
@@ -92,4 +93,18 @@ TEST_CASE("who ties with the winner is among its contenders, however alike it is
     const std::vector<cache::Trial> found = contenders(winner, trials);
     REQUIRE(found.size() == cache::most_contenders);
     CHECK(found.front() == alike);
+}
+
+TEST_CASE("of a pool of predictions the best are a shortlist, the first prediction first") {
+    const DeviceTraits& traits = test::made_up_device().traits;
+    const Problem problem = test::norm_problem(64);
+    const std::vector<RankedCandidate> ranked = ranked_space(problem, traits);
+    std::vector<MeasuredKernel> pool;
+    for (std::size_t i = 0; i < 16; ++i) pool.push_back({ranked[i].candidate, ranked[i].predicted_us});
+    const std::vector<Candidate> unlike = best_predictions(problem, traits, {.best = 4, .pool = 16});
+    CHECK(unlike == chosen(pool, 4));
+    CHECK(unlike.front() == ranked.front().candidate);
+    const std::vector<Candidate> first = best_predictions(problem, traits, {.best = 4});
+    for (std::size_t i = 0; i < 4; ++i) CHECK(first[i] == ranked[i].candidate);
+    CHECK(unlike != first);
 }

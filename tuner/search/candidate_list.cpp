@@ -43,8 +43,13 @@ Portions quick_portions(const std::optional<Precedent>& nearest) {
     }
     if (is_known(*nearest) && nearest->same_gpu)
         return {.nearest_race = 8, .winners_of_run = 2, .predictions = {2, 1, 1.1}, .most = 5};
-    if (is_known(*nearest))
-        return {.nearest_race = 8, .winners_of_run = 2, .predictions = {2, 1, 1.25}, .most = 9};
+    // Another GPU's kernels fill nine places with the default; predictions know this GPU, and have two more.
+    if (is_known(*nearest)) {
+        return {.nearest_race = 8,
+                .winners_of_run = 2,
+                .predictions = {.best = 4, .of_each_variant = 2, .variant_limit = 1.25, .pool = 16},
+                .most = 11};
+    }
     return {.nearest_race = 8, .winners_of_run = 4, .predictions = {8, 1}, .most = 12};
 }
 

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <exception>
+#include <ranges>
 
 #include <fmt/format.h>
 
 #include "kernel_templates/space.h"
+#include "tuner/search/shortlist.h"
 
 namespace hone::tuner {
 namespace {
@@ -14,13 +16,22 @@ constexpr unsigned cores_a_thread = 4;  // the others compile
 constexpr unsigned most_threads = 16;
 constexpr std::size_t most_kept = 1024;  // candidates of a problem
 
+std::vector<Candidate> best_of(const std::vector<RankedCandidate>& ranked, PredictionShare share) {
+    std::vector<MeasuredKernel> first;
+    for (const RankedCandidate& next : ranked | std::views::take(std::max(share.best, share.pool)))
+        first.push_back({next.candidate, next.predicted_us});
+    if (share.pool > share.best) first = shortlist(first, share.best);
+    std::vector<Candidate> best;
+    for (const MeasuredKernel& kernel : first) best.push_back(kernel.candidate);
+    return best;
+}
+
 }  // namespace
 
 std::vector<Candidate> best_predictions(const Problem& problem, const DeviceTraits& traits,
                                         PredictionShare share) {
     const std::vector<RankedCandidate> ranked = ranked_space(problem, traits);
-    std::vector<Candidate> best;
-    for (std::size_t i = 0; i < std::min(ranked.size(), share.best); ++i) best.push_back(ranked[i].candidate);
+    std::vector<Candidate> best = best_of(ranked, share);
     std::map<const Variant*, int> taken;
     for (const Variant* variant : problem.family->variants) {
         for (const RankedCandidate& next : ranked) {
@@ -46,8 +57,8 @@ Predictions::~Predictions() {
 
 /// With the mutex held.
 Predictions::Job& Predictions::job_of(const Problem& problem, PredictionShare share) {
-    const std::string name = fmt::format("{} {} {} {}", to_string(problem), share.best, share.of_each_variant,
-                                         share.variant_limit);
+    const std::string name = fmt::format("{} {} {} {} {}", to_string(problem), share.best,
+                                         share.of_each_variant, share.variant_limit, share.pool);
     return jobs_.try_emplace(name, Job{.problem = problem, .share = share, .candidates = {}}).first->second;
 }
 

@@ -22,11 +22,15 @@ struct PredictionShare {
     int of_each_variant = 0;  ///< so that a model that misjudges a variant as a whole cannot keep it out
     /// Times the best: none that is slower for that.
     double variant_limit = std::numeric_limits<double>::infinity();
+    /// The first by prediction of which the best are a shortlist (shortlist.h), so that twins do not take
+    /// each other's places; 0: they are the first themselves.
+    std::size_t pool = 0;
 
     friend bool operator==(const PredictionShare&, const PredictionShare&) = default;
 };
 
-/// The best of the problem's space by prediction, then the best few of every variant; some stand there twice.
+/// The best of the problem's space by prediction, or of its pool, then the best few of every variant; some
+/// stand there twice.
 [[nodiscard]] std::vector<Candidate> best_predictions(const Problem& problem, const DeviceTraits& traits,
                                                       PredictionShare share);
 

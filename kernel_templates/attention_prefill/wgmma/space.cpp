@@ -114,7 +114,8 @@ std::optional<WgmmaConfig> fallback(const Problem& problem, const DeviceTraits& 
     const bool equal_tiles = !p.has_ramp() && p.lengths == Lengths::none;
     std::vector<WgmmaConfig> configs;
     for (WgmmaConfig c : shapes) {
-        // Late maxima beside them would spill where scores are capped.
+        // Late maxima beside them would spill where scores are capped; without late ones, of codes, nobody
+        // has measured them.
         if (p.softcap && c.query_in_registers != 0) continue;
         for (const std::int64_t drawn : {1, 0}) {
             // Equal tiles have nothing to even out.

@@ -2,6 +2,7 @@
 // variants' own tables begin or end with.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <optional>
 
@@ -45,11 +46,20 @@ template <auto neighbours>
                             {1, 2}));
 }
 
+/// Whether few early weights, as tile.cuh has them (what 32 KiB hold, two stages at least), leave stages of
+/// the ring to be filled in turn with x. Where they do not, programmatic = 3 is what 2 is.
+[[nodiscard]] inline bool has_few_early_weights(const Geometry& g) {
+    const int pitch = g.swapped ? g.operands.left_pitch : g.operands.right_pitch;
+    const int weight_bytes = g.weight_box() * (g.gated ? 2 : 1) * pitch;
+    return std::max(32 * 1024 / weight_bytes, 2) < g.stages();
+}
+
 /// What fallbacks make of a successor that starts late: predictions are of that, for no sweep has the other
 /// yet.
-template <class C>
-[[nodiscard]] std::optional<C> with_few_early_weights(std::optional<C> config) {
-    if (config && config->programmatic == 2) config->programmatic = 3;
+template <class P, class C>
+[[nodiscard]] std::optional<C> with_few_early_weights(const P& p, std::optional<C> config) {
+    if (config && config->programmatic == 2 && has_few_early_weights(geometry(p, *config)))
+        config->programmatic = 3;
     return config;
 }
 
@@ -173,6 +183,8 @@ inline constexpr auto schedule_rules = std::to_array<Constraint>({
         "a successor starts late with more than 64 tokens: with fewer, memory would wait for its first loads",
         through<C>(&C::programmatic),
         [](const P& p, const C& c) { return c.programmatic < 2 || p.tokens > 64; }),
+    rule("few early weights are less than the ring holds", through<C>(&C::programmatic),
+         [](const P& p, const C& c) { return c.programmatic < 3 || has_few_early_weights(geometry(p, c)); }),
 });
 
 /// What tiles there are, of operands that both go through shared memory.

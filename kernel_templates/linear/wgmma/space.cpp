@@ -77,7 +77,7 @@ std::optional<WgmmaConfig> fallback(const Problem& problem, const DeviceTraits& 
         }
     }
     return gemm::with_few_early_weights(
-        best_of(problem, wgmma, std::span<const WgmmaConfig>(configs), traits));
+        p, best_of(problem, wgmma, std::span<const WgmmaConfig>(configs), traits));
 }
 
 }  // namespace

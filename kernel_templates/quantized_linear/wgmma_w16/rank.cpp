@@ -21,14 +21,16 @@ double soft_maximum(std::initializer_list<double> parts) {
 }
 
 /// Copies that a warp issues for a stage, at most (producers.cuh): of its blocks of rows the codes, scales
-/// and zero points, those of stages that are taken together once.
+/// and zero points, those of stages that are taken together once; scales, where these have the same.
 double copies(const QuantizedProblem& p, const Geometry& g) {
     const int blocks = g.tile_m / block_rows;
     const int rest = g.extra_bytes() == 0 ? 0 : p.zeros ? 2 : 1;
     if (p.gated && (blocks > 2 || g.operands.stage_steps == 1 || (rest == 0 && !g.ping_pong)))
         return 1.0 + blocks * (1 + rest);  // one thread's, with that of x
-    const double all = blocks == 1 && rest > 0 ? rest : std::ceil(blocks / 3.0) * (1 + rest);
-    return all / static_cast<double>(g.operands.stage_steps);
+    const auto steps = static_cast<double>(g.operands.stage_steps);
+    const double rest_steps = p.group % (g.operands.columns * g.operands.stage_steps) == 0 ? steps : 1;
+    if (blocks == 1 && rest > 0) return rest / rest_steps;
+    return std::ceil(blocks / 3.0) * (1 / steps + rest / rest_steps);
 }
 
 /// Cycles of one stage of `together` blocks of a multiprocessor, which work on `joined` of them without a

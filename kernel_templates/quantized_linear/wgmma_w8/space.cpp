@@ -113,7 +113,7 @@ std::optional<WgmmaW8Config> fallback(const Problem& problem, const DeviceTraits
         }
     }
     return with_few_early_weights(
-        best_of(problem, wgmma_w8, std::span<const WgmmaW8Config>(configs), traits));
+        CodeProduct(p), best_of(problem, wgmma_w8, std::span<const WgmmaW8Config>(configs), traits));
 }
 
 /// As linear's product with half the bytes and steps; additions between products are not quite hidden.
