@@ -1,5 +1,6 @@
 #include "runtime/workers/channel.h"
 
+#include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -43,7 +44,8 @@ ProtocolError bad_member(const char* name, const char* wanted) {
 std::pair<UniqueFd, UniqueFd> socket_pair() {
     std::array<int, 2> fds{};
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds.data()) != 0) {
-        throw ProtocolError(std::string("socketpair: ") + std::strerror(errno));
+        throw ProtocolError(fmt::format("no channel to a worker process: {}{}", std::strerror(errno),
+                                        errno == EMFILE ? " (ulimit -n allows more)" : ""));
     }
     return {UniqueFd(fds[0]), UniqueFd(fds[1])};
 }

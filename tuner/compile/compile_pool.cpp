@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "kernel_templates/catalog.h"
@@ -313,7 +314,14 @@ void CompilePool::start_threads() {
                                                                 .time_limit = options_.time_limit,
                                                                 .in_background = true});
     }
-    for (runtime::CompilerProcess& compiler : compilers_) threads_.emplace_back([&] { serve(compiler); });
+    for (runtime::CompilerProcess& compiler : compilers_) {
+        try {
+            threads_.emplace_back([&] { serve(compiler); });
+        } catch (const std::system_error&) {  // no more threads: those that there are do all of it
+            if (threads_.empty()) throw;
+            return;
+        }
+    }
 }
 
 void CompilePool::serve(runtime::CompilerProcess& compiler) {
