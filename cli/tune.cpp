@@ -105,9 +105,9 @@ std::vector<SpaceRow> rows_of(const std::vector<Problem>& problems, const Device
 Outcome dry_run(const Share& share, const TuneCommandOptions& options, const Console& console) {
     const Workload& workload = share.workload;
     const Gpus gpus = find_gpus();
-    const bool here = !gpus.devices.empty() && !options.offline;
-    const DeviceTraits traits =
-        here ? gpus.devices.front().traits : *representative_device(arch_named(options.arch));
+    const bool here = (!gpus.devices.empty() || !options.gpu.empty()) && !options.offline;
+    const DeviceTraits traits = here ? chosen_gpus(gpus, options.gpu).front().traits
+                                     : *representative_device(arch_named(options.arch));
     const std::string device = here ? traits.name : options.arch;
     Outcome outcome{.data = {{"name", workload.name},
                              {"shard", share.shard},
