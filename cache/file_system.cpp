@@ -55,8 +55,9 @@ constexpr std::array<std::uint32_t, 24> network_types{
                       : error == EROFS || error == EACCES || error == EPERM ? Kind::read_only
                                                                             : Kind::unusable;
     const char* hint = kind == Kind::full ? "free space, or set HONE_CACHE to a file on another file system"
-                       : error == ENOENT  ? "hone tune and hone import make a cache; HONE_CACHE names another"
-                                          : "set HONE_CACHE to a file in a directory of your own";
+                       : error == ENOENT
+                           ? "hone tune and hone import make a cache; or set HONE_CACHE to another file"
+                           : "set HONE_CACHE to a file in a directory of your own";
     throw CacheError(kind, fmt::format("{}: cannot {}: {}", path.string(), doing, std::strerror(error)),
                      hint);
 }

@@ -10,6 +10,7 @@
 
 #include "cache/bundle.h"
 #include "cache/environment.h"
+#include "cache/hint.h"
 #include "kernel_templates/catalog.h"
 
 namespace hone::cache {
@@ -117,8 +118,11 @@ std::vector<Trial> read_file(const fs::path& file, Layer layer, Missing missing,
         }
         return winners;
     } catch (const CacheError& error) {
-        if (warn)
-            warn(fmt::format("the {} cache is left out: {}; {}", name(layer), error.what(), error.hint()));
+        const char* set = layer == Layer::site ? "set HONE_SITE_CACHE to" : "set HONE_CACHE to";
+        if (warn) {
+            warn(fmt::format("the {} cache is left out: {}; {}", name(layer), error.what(),
+                             hint_for_other(error, set)));
+        }
     } catch (const std::exception& error) {
         if (warn) warn(fmt::format("the {} cache is left out: {}", name(layer), error.what()));
     }

@@ -236,6 +236,7 @@ Selected select_trials(const Connection& connection, const Filter& filter) {
 
 Selected select_past_winners(const Connection& connection, const Filter& filter) {
     constexpr std::string_view that_won = " AND winner = 1 AND status = 'ok'";
+    const Transaction view(connection, Transaction::Kind::read);  // others store and clear between the two
     Rows rows = select(connection, filter, that_won);
     // Through the index `trial_that_won` by now; a page of it or of the table that lost rows makes a
     // difference.

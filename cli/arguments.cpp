@@ -14,6 +14,9 @@
 namespace hone::cli {
 namespace {
 
+/// The name of a check that some options do without.
+constexpr const char* not_empty = "not empty";
+
 /// No range says what it is that it does not hold.
 template <class Number>
 std::string refusal_of_other_than(const std::string& text) {
@@ -29,6 +32,11 @@ std::string refusal_of_wide(const std::string& text) {
     if (!is_number || std::in_range<int>(value)) return "";
     return fmt::format("Value {} is not from {} to {}", text, std::numeric_limits<int>::min(),
                        std::numeric_limits<int>::max());
+}
+
+/// A command line of a script whose variable is unset: no option means that, and one of them would clear all.
+std::string refusal_of_empty(const std::string& text) {
+    return text.empty() ? "the value is empty: give one, or leave the option out" : "";
 }
 
 /// What the library would take for the largest number that there is.
@@ -70,6 +78,11 @@ Argument Argument::range(double least, double most) const {
 
 Argument Argument::value_may_be_left_out() const {
     option_->expected(0, 1);
+    return may_be_empty();
+}
+
+Argument Argument::may_be_empty() const {
+    option_->get_validator(not_empty)->active(false);
     return *this;
 }
 
@@ -91,7 +104,8 @@ Argument Argument::excludes(const Argument& other) const {
 bool Argument::is_given() const { return option_->count() > 0; }
 
 Argument Arguments::add_option(const std::string& names, std::string& value, const std::string& says) const {
-    return Argument(*app_->add_option(names, value, says));
+    return Argument(
+        *app_->add_option(names, value, says)->check(CLI::Validator(refusal_of_empty, "", not_empty)));
 }
 
 Argument Arguments::add_option(const std::string& names, std::vector<std::string>& value,

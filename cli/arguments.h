@@ -29,6 +29,8 @@ class Argument {
     Argument range(double least, double most) const;
     /// "--replay" and "--replay FILE".
     Argument value_may_be_left_out() const;
+    /// A text that may say nothing, as a prompt. No other may: see refusal_of_empty().
+    Argument may_be_empty() const;
     /// "--peers A --peers B", and not "--peers A B".
     Argument one_value_each() const;
     /// Given without the other, or with it, it is an error.

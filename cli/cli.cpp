@@ -171,6 +171,19 @@ void declare_commands(CLI::App& app, bool& json, Parsed& parsed) {
     }
 }
 
+/// As CLI11 wants them: the last one first. After "--op=" it would take the next argument for the value.
+std::vector<std::string> words_from_last(std::span<char* const> arguments) {
+    std::vector<std::string> words;
+    for (const std::string_view argument : arguments) {
+        const bool is_empty_option =
+            argument.size() > 3 && argument.starts_with("--") && argument.find('=') == argument.size() - 1;
+        words.emplace_back(argument.substr(0, argument.size() - (is_empty_option ? 1 : 0)));
+        if (is_empty_option) words.emplace_back();
+    }
+    std::ranges::reverse(words);
+    return words;
+}
+
 int parse_and_run(std::span<char* const> arguments, const Console& console) {
     CLI::App app("Finds, proves and remembers the fastest CUDA kernels for this GPU.", "hone");
     app.formatter(std::make_shared<ExamplesFirst>());
@@ -178,9 +191,8 @@ int parse_and_run(std::span<char* const> arguments, const Console& console) {
     bool json = false;
     Parsed parsed;
     declare_commands(app, json, parsed);
-    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 wants them
     try {
-        app.parse(reversed);
+        app.parse(words_from_last(arguments));
         if (!parsed.run) throw CLI::RequiredError("A command");
     } catch (const CLI::CallForHelp&) {
         const auto chosen = app.get_subcommands();

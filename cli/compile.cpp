@@ -151,6 +151,15 @@ Arch arch_to_compile_for(const std::string& name) {
     throw Failure::usage("no_arch", "no GPU here to compile for: name one with --arch", "--arch sm_90a");
 }
 
+/// Of the last candidate that failed.
+std::string why_none(const Tally& tally, const Problem& problem) {
+    std::string detail;
+    for (const Json& failure : tally.failed) {
+        if (failure["problem"] == to_string(problem)) detail = failure["detail"].get<std::string>();
+    }
+    return detail;
+}
+
 Outcome describe(const Tally& tally, std::int64_t compiled, Arch arch, const tuner::Workload& workload,
                  const tuner::Page& page) {
     Outcome outcome{.data = {{"arch", to_string(arch)},
@@ -174,7 +183,8 @@ Outcome describe(const Tally& tally, std::int64_t compiled, Arch arch, const tun
         const Problem& problem = tally.without_any.front();
         outcome.exit = ExitCode::nothing_valid;
         outcome.error = {
-            "nothing_valid", "nothing compiles for " + to_string(problem),
+            "nothing_valid",
+            fmt::format("nothing compiles for {}: {}", to_string(problem), why_none(tally, problem)),
             fmt::format("hone spaces {} --fields \"{} {}\" --arch {} says why", problem.family->name,
                         static_text(problem), dynamic_text(problem), to_string(arch))};
     }

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <future>
+#include <system_error>
 
 #include "cli/command.h"
 #include "kernel_templates/text.h"
@@ -38,7 +39,13 @@ std::vector<std::string> alike_gpus() {
 }
 
 // A quarter of a second each for compiler and driver where the machine has just started, so side by side.
-std::future<CompilerInfo> compiler_to_come() { return std::async(std::launch::async, find_compiler); }
+std::future<CompilerInfo> compiler_to_come() {
+    try {
+        return std::async(std::launch::async, find_compiler);
+    } catch (const std::system_error&) {  // no more threads: whoever asks looks
+        return std::async(std::launch::deferred, find_compiler);
+    }
+}
 
 Gpus driver_gpus(std::future<CompilerInfo> compiler) {
     Gpus gpus;

@@ -1,6 +1,9 @@
 #include "cli/errors.h"
 
+#include <fmt/format.h>
+
 #include <new>
+#include <system_error>
 
 #include "cache/error.h"
 #include "hone/error.h"
@@ -69,6 +72,12 @@ Outcome outcome_of(const std::exception_ptr& exception) {
         return error(ExitCode::failure, "failure", dispatch.what(), dispatch.hint());
     } catch (const std::bad_alloc&) {
         return error(ExitCode::failure, "out_of_memory", "out of memory");
+    } catch (const std::system_error& system) {
+        if (system.code() != std::errc::resource_unavailable_try_again)
+            return error(ExitCode::failure, "failure", system.what());
+        return error(ExitCode::failure, "no_threads",
+                     fmt::format("no thread can be started: {}", system.what()),
+                     "allow more of them (ulimit -u), or more memory (ulimit -v)");
     } catch (const std::exception& other) {
         return error(ExitCode::failure, "failure", other.what());
     } catch (...) {

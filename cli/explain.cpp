@@ -161,9 +161,10 @@ Runner declare_explain(const Arguments& app) {
     app.add_option("PROBLEM", options->words, "An operator and its fields")
         .required()
         .type_name(operator_type);
-    app.add_option("--gpu", options->gpu, "Explain for this GPU (default: 0)");
+    const Argument gpu = app.add_option("--gpu", options->gpu, "Explain for this GPU (default: 0)");
     app.add_option("--arch", options->arch, "Explain for an architecture instead of a GPU of this machine")
-        .type_name(arch_type());
+        .type_name(arch_type())
+        .excludes(gpu);
     app.add_option("--max", options->max, "Largest dynamic value that the caller prepares for (default 8192)")
         .range(1, 1 << 30);
     return [options](const Console& console) { return explain(*options, console); };

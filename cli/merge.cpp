@@ -36,7 +36,7 @@ Outcome merge_caches(const std::string& file, const Console& console) {
             fmt::format("{}: is the cache that trials would be added to; allowed: another", file),
             "HONE_CACHE names the one that they are added to");
     }
-    const cache::Cache from = cache::Cache::open(file, cache::OpenMode::read_only);
+    const cache::Cache from = open_named_cache(file);
     cache::Cache into = open_user_cache();
     const cache::MergeReport report = cache::merge(into, from);
     Outcome outcome{.data = {{"from", file},

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "cache/bundle.h"
+#include "cache/hint.h"
 #include "cache/layers.h"
 #include "cache/packaged.h"
 #include "cache/process.h"
@@ -146,9 +147,9 @@ std::vector<StoredRace> stored_races(const cache::Filter& filter, const Console&
 
 std::vector<StoredRace> races_of_file(const std::string& file, const Console& console) {
     std::vector<StoredTrial> all;
+    if (file != "-") runtime::require_regular_file(file);  // before a pipe is opened that nobody writes to
     append(all,
-           is_database(file) ? races_in(cache::Cache::open(file, cache::OpenMode::read_only), {}, console)
-                             : read_bundle_file(file).trials,
+           is_database(file) ? races_in(open_named_cache(file), {}, console) : read_bundle_file(file).trials,
            file);
     return with_ties(all);
 }
@@ -181,6 +182,14 @@ std::vector<StoredTrial> stored_trials(const cache::Filter& filter, const Consol
 
 cache::Cache open_user_cache(cache::OpenMode mode) {
     return cache::Cache::open(cache::layer_paths().user, mode);
+}
+
+cache::Cache open_named_cache(const std::string& file) {
+    try {
+        return cache::Cache::open(file, cache::OpenMode::read_only);
+    } catch (const cache::CacheError& error) {
+        throw cache::CacheError(error.kind(), error.what(), cache::hint_for_other(error, "name"));
+    }
 }
 
 cache::Filter filter_of(const std::string& family) {

@@ -36,6 +36,8 @@ struct StoredRace {
 
 /// The user's cache, created when it is not there. Throws CacheError.
 [[nodiscard]] cache::Cache open_user_cache(cache::OpenMode mode = cache::OpenMode::read_write);
+/// A cache that the command line names, to be read; what cannot be opened says to name another.
+[[nodiscard]] cache::Cache open_named_cache(const std::string& file);
 
 /// Everything of one operator, or of all for "".
 [[nodiscard]] cache::Filter filter_of(const std::string& family);

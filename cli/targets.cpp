@@ -134,6 +134,11 @@ tuner::Workload Target::workload() const {
     }
     if (!fields.empty() && (op.empty() || names_many()))
         throw Failure::usage("no_target", "--fields goes with --op and without a MODEL or --captured");
+    if (!names_many() && tensor_parallel != 1) {
+        throw Failure::usage(
+            "bad_option", fmt::format("--tp {} divides a MODEL's sizes; of one operator --fields says them",
+                                      tensor_parallel));
+    }
     if (!names_many()) return tuner::operator_workload(op, fields, options());
     tuner::Workload workload =
         captured.empty() ? tuner::model_workload(tuner::read_model(model), options()) : captured_workload();

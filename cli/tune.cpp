@@ -8,6 +8,7 @@
 #include <future>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -106,9 +107,9 @@ std::vector<SpaceRow> rows_of(const std::vector<Problem>& problems, const Device
 Outcome dry_run(const Share& share, const TuneCommandOptions& options, const Console& console) {
     const Workload& workload = share.workload;
     const Gpus gpus = find_gpus();
-    const bool here = !gpus.devices.empty() && !options.offline;
-    const DeviceTraits traits =
-        here ? gpus.devices.front().traits : *representative_device(arch_named(options.arch));
+    const bool here = (!gpus.devices.empty() || !options.gpu.empty()) && !options.offline;
+    const DeviceTraits traits = here ? chosen_gpus(gpus, options.gpu).front().traits
+                                     : *representative_device(arch_named(options.arch));
     const std::string device = here ? traits.name : options.arch;
     Outcome outcome{.data = {{"name", workload.name},
                              {"shard", share.shard},
@@ -319,14 +320,17 @@ class LowerLayers {
 
     /// What cannot be read is thrown to whoever asks.
     const std::vector<cache::Trial>& trials() {
-        std::call_once(once_, [this] { trials_ = lower_trials(console_); });
-        return trials_;
+        // No std::call_once: what is thrown in one goes through C, which ends a program with an unwinder of
+        // its own.
+        const std::scoped_lock lock(mutex_);
+        if (!trials_) trials_ = lower_trials(console_);
+        return *trials_;
     }
 
   private:
     const Console& console_;
-    std::once_flag once_;
-    std::vector<cache::Trial> trials_;
+    std::mutex mutex_;
+    std::optional<std::vector<cache::Trial>> trials_;
     std::future<void> ahead_;  ///< ends before the others do
 };
 

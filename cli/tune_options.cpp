@@ -34,7 +34,8 @@ std::chrono::milliseconds duration_from(const std::string& text) {
                                                                : 0;
     constexpr std::int64_t week_ms = std::int64_t{7} * 24 * 3'600'000;
     if (!count || unit_ms == 0 || *count < 1 || *count > week_ms / unit_ms) {
-        throw Failure::usage("bad_duration", fmt::format("'{}' is no duration from 1ms to a week", text),
+        throw Failure::usage("bad_duration",
+                             fmt::format("--budget: '{}' is no duration from 1ms to a week", text),
                              "500ms, 90s, 10m or 2h");
     }
     return std::chrono::milliseconds(*count * unit_ms);

@@ -56,7 +56,8 @@ std::string hint_for(Kind kind) {
                    "and "
                    "see who has it open (fuser)";
         case Kind::full:
-            return "free space on its file system, run `hone cache gc`, or set HONE_CACHE to another place";
+            return "free space on its file system, allow larger files (ulimit -f), run `hone cache gc`, or "
+                   "set HONE_CACHE to another place";
         case Kind::read_only:
             return "make the file and its directory writable, or set HONE_CACHE to a place that is";
         case Kind::not_a_cache: return "set HONE_CACHE to another file; this one was left as it is";

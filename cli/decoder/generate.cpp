@@ -370,7 +370,7 @@ class Generation {
 Runner declare_generate(const Arguments& app) {
     const auto options = std::make_shared<Options>();
     declare_folder(app, options->model);
-    app.add_option("-p,--prompt", options->prompt, "The text to continue").type_name("TEXT");
+    app.add_option("-p,--prompt", options->prompt, "The text to continue").may_be_empty().type_name("TEXT");
     app.add_option("--prompt-file", options->prompt_file, "A file with it, behind --prompt")
         .type_name("FILE");
     app.add_option(
@@ -406,6 +406,7 @@ Runner declare_generate(const Arguments& app) {
         "--chat", options->chat,
         "A conversation: lines of stdin are answered until its end or /exit; needs a known chat template");
     app.add_option("--system", options->system, "With --chat: what the conversation begins with")
+        .may_be_empty()
         .type_name("TEXT");
     app.add_flag(
         "--stats", options->stats,

@@ -218,7 +218,8 @@ Outcome tune_chain(const TuneChainOptions& options, const Console& console) {
                                      .kv_dtype = options.kv_dtype,
                                      .device = options.device.ordinal,
                                      .max_sequences = std::ranges::max(options.sequences),
-                                     .max_context = timed_context(options.model, options.kv_len)},
+                                     .max_context = timed_context(options.model, options.kv_len),
+                                     .may_compile_later = true},
                                     console);
     const std::atomic<bool>& stop = stop_on_interrupt();  // until here there is nothing to save
     cache::Cache cache = open_user_cache();

@@ -90,7 +90,7 @@ RunningModel::RunningModel(const ModelOptions& options, const Read& read)
       capacity_(capacity_for(options)) {
     weights_->kv_scales = read.kv_scales;
     forward_ = std::make_unique<Forward>(gpu_, runtime_, description_, *weights_, capacity_);
-    runtime_.freeze();
+    if (!options.may_compile_later) runtime_.freeze();
     const auto seconds = [](Clock::duration duration) {
         return std::chrono::duration<double>(duration).count();
     };

@@ -25,6 +25,8 @@ struct ModelOptions {
     std::int64_t max_step_tokens = 2048;
     double memory_share = 0.9;  ///< of what is free, for the cache of keys and values at most
     RuntimeOptions runtime{};
+    /// Whoever puts other kernels into the steps may need images that another process has removed meanwhile.
+    bool may_compile_later = false;
     LoadProgress on_weights{};
 };
 

@@ -11,9 +11,13 @@
 
 namespace hone::decoder {
 
-void require(Status status, const char* what) {
+void require(const Runtime& runtime, Status status, const char* what) {
     if (status == Status::ok) return;
-    throw DecoderError(fmt::format("{}: {}", what, describe(status)));
+    if (status == Status::launch_failed)
+        throw Error(fmt::format("{}: {}", what, runtime.last_launch_error()), "",
+                    "hone doctor checks driver and GPUs");
+    const char* hint = status == Status::capturing ? ": the decoder runs without HONE_CHECK_INDICES" : "";
+    throw DecoderError(fmt::format("{}: {}{}", what, describe(status), hint));
 }
 
 namespace {
@@ -147,7 +151,7 @@ void Forward::enqueue_rows(const EmbeddingKernel& kernel, const StepInputs& inpu
                              .table = from.data(),
                              .out = to.data(),
                              .vocabulary = capacity_.step_tokens};
-    require(kernel.run(gpu_.stream(), args, rows), "rows that tokens are drawn from");
+    require(runtime_, kernel.run(gpu_.stream(), args, rows), "rows that tokens are drawn from");
 }
 
 /// Whether its products have norms and sums in them.
@@ -205,7 +209,7 @@ void Forward::enqueue_embedding(const Step& step) {
                                   .vocabulary = m.vocab_size,
                                   .position_rows = m.max_position_embeddings,
                                   .scale = model_.embedding_scale()};
-    require(operators_.embedding.run(gpu_.stream(), embedding, step.tokens), "embedding");
+    require(runtime_, operators_.embedding.run(gpu_.stream(), embedding, step.tokens), "embedding");
 }
 
 std::byte* Forward::stream_of(const Step& step) const {
@@ -232,7 +236,7 @@ NormArgs Forward::norm_args(const NormWeight& weight, bool of_sum, const Step& s
 
 void Forward::enqueue_norm(const NormWeight& weight, bool of_sum, const Step& step) {
     const NormKernel& kernel = of_sum ? operators_.norm : operators_.first_norm;
-    require(kernel.run(gpu_.stream(), norm_args(weight, of_sum, step), step.tokens), "norm");
+    require(runtime_, kernel.run(gpu_.stream(), norm_args(weight, of_sum, step), step.tokens), "norm");
 }
 
 /// The norm whose results a product takes, as numbers or as codes with scales. Where models have none, the
@@ -244,7 +248,7 @@ void Forward::enqueue_norm_in_front(const NormWeight& weight, bool of_sum, const
     }
     if (!operators_.norms_write_codes) return enqueue_norm(weight, of_sum, step);
     const NormKernel& kernel = of_sum ? operators_.coded_norm : operators_.first_coded_norm;
-    require(kernel.run(gpu_.stream(), norm_args(weight, of_sum, step), step.tokens), "norm");
+    require(runtime_, kernel.run(gpu_.stream(), norm_args(weight, of_sum, step), step.tokens), "norm");
 }
 
 void Forward::enqueue_qkv(const LayerWeights& layer, const Step& step) {
@@ -258,7 +262,7 @@ void Forward::enqueue_qkv(const LayerWeights& layer, const Step& step) {
         args.epsilon = model_.stream_epsilon();
     }
     const Product& qkv = products_of(step).qkv;
-    require(qkv.run(gpu_.stream(), layer.qkv, args, step.tokens, memory_->normed_scales.data()),
+    require(runtime_, qkv.run(gpu_.stream(), layer.qkv, args, step.tokens, memory_->normed_scales.data()),
             "projection of queries, keys and values");
 }
 
@@ -272,7 +276,7 @@ void Forward::enqueue_head_norms(const LayerWeights& layer, const Step& step) {
                             .x_stride = stride,
                             .out_stride = stride,
                             .epsilon = static_cast<float>(model_.model.norm_epsilon)};
-        require(kernel.run(gpu_.stream(), args, step.tokens), "norm of all heads");
+        require(runtime_, kernel.run(gpu_.stream(), args, step.tokens), "norm of all heads");
     };
     std::byte* const q = memory_->qkv.data();
     normalize(operators_.query_norm, layer.q_norm, q);
@@ -287,7 +291,7 @@ void Forward::enqueue_output(const LayerWeights& layer, const Step& step) {
                     .workspace = memory_->workspace.data()};
     if (is_whole(step)) args.residual = args.out = stream_of(step);
     const Product& output = products_of(step).output;
-    require(output.run(gpu_.stream(), layer.output, args, step.tokens), "projection of attention");
+    require(runtime_, output.run(gpu_.stream(), layer.output, args, step.tokens), "projection of attention");
 }
 
 void Forward::enqueue_network(const LayerWeights& layer, const Step& step) {
@@ -299,7 +303,7 @@ void Forward::enqueue_network(const LayerWeights& layer, const Step& step) {
         args.epsilon = model_.stream_epsilon();
     }
     const Network& network = products_of(step).network;
-    require(network.run(gpu_.stream(), layer, args, step.tokens, memory_->normed_scales.data()),
+    require(runtime_, network.run(gpu_.stream(), layer, args, step.tokens, memory_->normed_scales.data()),
             "feed-forward network");
 }
 
@@ -309,7 +313,7 @@ void Forward::enqueue_norm_behind(const NormWeight& weight, const Step& step) {
                           .bias = weight.bias,
                           .out = memory_->delta.data(),
                           .epsilon = static_cast<float>(model_.model.norm_epsilon)};
-    require(operators_.first_norm.run(gpu_.stream(), behind, step.tokens), "norm");
+    require(runtime_, operators_.first_norm.run(gpu_.stream(), behind, step.tokens), "norm");
 }
 
 void Forward::enqueue_head(const void* x, std::int64_t rows) {
@@ -317,7 +321,7 @@ void Forward::enqueue_head(const void* x, std::int64_t rows) {
                           .bias = weights_.head_bias,
                           .out = memory_->logits.data(),
                           .workspace = memory_->workspace.data()};
-    require(operators_.head.run(gpu_.stream(), weights_.head, args, rows), "language head");
+    require(runtime_, operators_.head.run(gpu_.stream(), weights_.head, args, rows), "language head");
 }
 
 void Forward::enqueue_sample(const StepInputs& inputs, std::int64_t rows, bool filters) {
@@ -331,7 +335,7 @@ void Forward::enqueue_sample(const StepInputs& inputs, std::int64_t rows, bool f
                           .counter = in.counter,
                           .out = memory_->drawn.data()};
     const SampleKernel& kernel = filters ? operators_.filtered_sample : operators_.sample;
-    require(kernel.run(gpu_.stream(), args, rows), "sampling");
+    require(runtime_, kernel.run(gpu_.stream(), args, rows), "sampling");
 }
 
 std::int64_t Forward::padded(std::int64_t sequences) const {

@@ -25,7 +25,7 @@ hone_status hand_out(const std::string& text, char* buffer, std::size_t capacity
                      std::size_t* length) noexcept {
     if (length != nullptr) *length = text.size();
     if (capacity == 0) return HONE_OK;
-    if (buffer == nullptr) return fail(HONE_NULL_POINTER);
+    if (buffer == nullptr) return fail(HONE_NULL_POINTER, "text is NULL, and capacity is not 0");
     const std::size_t copied = std::min(text.size(), capacity - 1);
     std::memcpy(buffer, text.data(), copied);
     buffer[copied] = '\0';

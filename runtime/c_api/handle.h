@@ -94,7 +94,7 @@ void destroy(Handle* handle) noexcept {
 template <class Prepare>
 hone_status prepare_into(hone_runtime* runtime, hone_operator** op, const char* where,
                          Prepare&& prepare) noexcept {
-    if (op == nullptr) return fail(HONE_NULL_POINTER);
+    if (op == nullptr) return fail(HONE_NULL_POINTER, "op is NULL");
     *op = nullptr;
     if (const hone_status status = check_handle(runtime); status != HONE_OK) return status;
     return guarded(where, [&] {

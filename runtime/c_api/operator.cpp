@@ -11,6 +11,10 @@ void check_reserved(std::uint32_t given) {
     if (given != 0) refuse("reserved", given, "0");
 }
 
+void check_format(hone_text_format given) {
+    if (given != HONE_TEXT && given != HONE_JSON) refuse("format", given, "HONE_TEXT (0), HONE_JSON (1)");
+}
+
 bool flag_from(const char* field, std::int32_t given) {
     if (given != 0 && given != 1) refuse(field, given, "0, 1");
     return given == 1;

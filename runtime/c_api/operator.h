@@ -16,12 +16,13 @@ namespace hone::c_api {
 [[noreturn]] void refuse(const char* field, std::int64_t value, const char* allowed);
 /// The same for a field that later versions may use.
 void check_reserved(std::uint32_t given);
+void check_format(hone_text_format given);
 
 /// hone_*_init(): the caller's struct, of `size` bytes, gets the defaults.
 template <class Struct>
 hone_status initialize(Struct* out, std::size_t size, const Struct& defaults,
                        std::size_t smallest = sizeof(Struct)) noexcept {
-    if (out == nullptr) return fail(HONE_NULL_POINTER);
+    if (out == nullptr) return fail(HONE_NULL_POINTER, "the struct is NULL");
     return write_defaults(*out, size, defaults, smallest) ? HONE_OK : fail(HONE_BAD_STRUCT);
 }
 
@@ -29,7 +30,7 @@ template <class Description>
 hone_status prepare(hone_runtime* runtime, const Description* given, hone_operator** op,
                     const char* where) noexcept {
     if (op != nullptr) *op = nullptr;  // whatever is wrong
-    if (given == nullptr) return fail(HONE_NULL_POINTER);
+    if (given == nullptr) return fail(HONE_NULL_POINTER, "description is NULL");
     Description known{};
     if (!read_struct(*given, known)) return fail(HONE_BAD_STRUCT);
     return prepare_into(runtime, op, where, [&](Runtime& maker) { return maker.prepare(from_c(known)); });
@@ -65,10 +66,11 @@ template <class Description, class Size>
 hone_status explain(const hone_runtime* runtime, const Description* given, Size size, TextOut out,
                     const char* where) noexcept {
     if (const hone_status status = check_handle(runtime); status != HONE_OK) return status;
-    if (given == nullptr) return fail(HONE_NULL_POINTER);
+    if (given == nullptr) return fail(HONE_NULL_POINTER, "description is NULL");
     Description known{};
     if (!read_struct(*given, known)) return fail(HONE_BAD_STRUCT);
     return guarded(where, [&] {
+        check_format(out.format);
         const auto explanation = runtime->runtime->explain(from_c(known), size);
         return hand_out(text_of(explanation, out.format), out.text, out.capacity, out.length);
     });
@@ -101,7 +103,7 @@ hone_status run_as(const hone_operator& op, void* stream, const Args& given, Siz
 template <class Kernel, class Args, class Size>
 hone_status run(const hone_operator* op, void* stream, const Args* args, Args known, Size size) noexcept {
     if (const hone_status status = check_handle(op); status != HONE_OK) return status;
-    if (args == nullptr) return fail(HONE_NULL_POINTER);
+    if (args == nullptr) return fail(HONE_NULL_POINTER, "args is NULL");
     if (args->struct_size == sizeof(Args)) return run_as<Kernel>(*op, stream, *args, size);
     return read_struct(*args, known) ? run_as<Kernel>(*op, stream, known, size) : fail(HONE_BAD_STRUCT);
 }
@@ -109,7 +111,7 @@ hone_status run(const hone_operator* op, void* stream, const Args* args, Args kn
 /// Bytes that a call of an operator with several sizes needs.
 template <class Kernel, class Size>
 hone_status workspace(const hone_operator* op, Size size, std::size_t* bytes, const char* where) noexcept {
-    if (bytes == nullptr) return fail(HONE_NULL_POINTER);
+    if (bytes == nullptr) return fail(HONE_NULL_POINTER, "bytes is NULL");
     *bytes = 0;
     if (const hone_status status = check_handle(op); status != HONE_OK) return status;
     const Kernel* const kernel = kernel_of<Kernel>(*op);

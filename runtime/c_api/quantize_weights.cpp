@@ -29,7 +29,7 @@ hone_status on_host(const QuantizeWeights& weights, const QuantizeWeightsArgs& a
     check(shape);
     const bool is_whole = args.weight != nullptr && args.codes != nullptr && args.scales != nullptr &&
                           (args.zeros != nullptr || !weights.zeros);
-    if (!is_whole) return fail(HONE_NULL_POINTER);
+    if (!is_whole) return fail(HONE_NULL_POINTER, "weight, codes, scales or zeros is NULL");
     const std::span weight(static_cast<const std::byte*>(args.weight),
                            static_cast<std::size_t>(out * weights.in * size_bytes(weights.dtype)));
     const PackedSpans stored{bytes_of<std::uint8_t>(args.codes, packed_bytes(shape.format, out, weights.in)),
@@ -54,7 +54,8 @@ hone_status on_device(Runtime& owner, const QuantizeWeights& weights, const Quan
 template <class Use>
 hone_status with_given(const char* where, const hone_quantize_weights* description,
                        const hone_quantize_weights_args* args, Use&& use) noexcept {
-    if (description == nullptr || args == nullptr) return fail(HONE_NULL_POINTER);
+    if (description == nullptr || args == nullptr)
+        return fail(HONE_NULL_POINTER, "description or args is NULL");
     hone_quantize_weights weights{};
     hone_quantize_weights_args call = HONE_QUANTIZE_WEIGHTS_ARGS_INIT;
     if (!read_struct(*description, weights) || !read_struct(*args, call) || call.reserved != 0)
@@ -79,7 +80,7 @@ hone_status hone_quantize_weights_on_device(hone_runtime* runtime, const hone_qu
 
 hone_status hone_quantize_weights_workspace(hone_runtime* runtime, const hone_quantize_weights* description,
                                             int64_t out, size_t* bytes) {
-    if (bytes == nullptr) return fail(HONE_NULL_POINTER);
+    if (bytes == nullptr) return fail(HONE_NULL_POINTER, "bytes is NULL");
     *bytes = 0;
     if (const hone_status status = check_handle(runtime); status != HONE_OK) return status;
     constexpr hone_quantize_weights_args none = HONE_QUANTIZE_WEIGHTS_ARGS_INIT;

@@ -53,7 +53,7 @@ hone_status hone_counters_init(hone_counters* counters, size_t struct_size) {
 }
 
 hone_status hone_runtime_create(const hone_runtime_options* options, hone_runtime** runtime) {
-    if (runtime == nullptr) return fail(HONE_NULL_POINTER);
+    if (runtime == nullptr) return fail(HONE_NULL_POINTER, "runtime is NULL");
     *runtime = nullptr;
     hone_runtime_options known = HONE_RUNTIME_OPTIONS_INIT;
     if (options != nullptr && !read_struct(*options, known, options_without_capture))
@@ -80,7 +80,7 @@ const char* hone_runtime_device_name(const hone_runtime* runtime) {
 
 hone_status hone_runtime_counters(const hone_runtime* runtime, hone_counters* counters) {
     if (const hone_status status = check_handle(runtime); status != HONE_OK) return status;
-    if (counters == nullptr) return fail(HONE_NULL_POINTER);
+    if (counters == nullptr) return fail(HONE_NULL_POINTER, "counters is NULL");
     // Written, not read: what a later header has beyond these fields is left as it is.
     if (counters->struct_size < sizeof(hone_counters)) return fail(HONE_BAD_STRUCT);
     return guarded("hone_runtime_counters", [&] {
@@ -104,12 +104,14 @@ void hone_operator_destroy(hone_operator* op) { destroy(op); }
 hone_status hone_operator_report(const hone_operator* op, hone_text_format format, char* text,
                                  size_t capacity, size_t* length) {
     if (const hone_status status = check_handle(op); status != HONE_OK) return status;
-    return guarded("hone_operator_report",
-                   [&] { return hand_out(text_of_parts(op->reports(), format), text, capacity, length); });
+    return guarded("hone_operator_report", [&] {
+        check_format(format);
+        return hand_out(text_of_parts(op->reports(), format), text, capacity, length);
+    });
 }
 
 hone_status hone_operator_workspace(const hone_operator* op, int64_t rows, size_t* bytes) {
-    if (bytes == nullptr) return fail(HONE_NULL_POINTER);
+    if (bytes == nullptr) return fail(HONE_NULL_POINTER, "bytes is NULL");
     *bytes = 0;
     if (const hone_status status = check_handle(op); status != HONE_OK) return status;
     return guarded("hone_operator_workspace", [&] {

@@ -3,6 +3,9 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <array>
+#include <csignal>
+#include <string_view>
 #include <utility>
 
 #include "runtime/compile/compile_worker.h"
@@ -20,9 +23,17 @@ std::string seconds_text(std::chrono::milliseconds time) {
     return ms % 1000 == 0 ? std::to_string(ms / 1000) + " s" : std::to_string(ms) + " ms";
 }
 
+/// Whether a process was ended by others: by the system for want of memory, or by somebody who shuts it down.
+/// The text is that of WorkerProcess::kill().
+bool was_killed(std::string_view ending) {
+    return std::ranges::any_of(std::array{SIGKILL, SIGTERM, SIGHUP, SIGINT, SIGQUIT}, [&](int signal) {
+        return ending.starts_with("signal " + std::to_string(signal) + ' ');
+    });
+}
+
 CompiledImage image_of(Message reply) {
     if (!boolean(reply.head, "ok")) {
-        if (boolean(reply.head, "refused")) throw WorkerError(text(reply.head, "detail"));
+        if (boolean(reply.head, "refused")) throw CompilerAccident(text(reply.head, "detail"));
         throw NvrtcError(text(reply.head, "detail"), text(reply.head, "log"));
     }
     return {.cubin = std::move(reply.blob),
@@ -53,7 +64,7 @@ Message CompilerProcess::ask(const CompileRequest& request, int cancel_fd) {
     if (!process_) {
         const std::string library =
             options_.nvrtc_library.empty() ? "" : "HONE_NVRTC_LIBRARY=" + options_.nvrtc_library;
-        process_.emplace(WorkerProcess::start(options_.program, compile_kind, library));
+        start(library);
         if (options_.in_background)
             static_cast<void>(setpriority(PRIO_PROCESS, id_of(*process_), background()));
     }
@@ -72,7 +83,21 @@ Message CompilerProcess::ask(const CompileRequest& request, int cancel_fd) {
     end_dead();
 }
 
-void CompilerProcess::end_dead() { end("the compiler died: " + process_->kill()); }
+void CompilerProcess::start(const std::string& setting) {
+    try {
+        process_.emplace(WorkerProcess::start(options_.program, compile_kind, setting));
+    } catch (const WorkerError& error) {
+        throw CompilerAccident(error.what());
+    }
+}
+
+void CompilerProcess::end_dead() {
+    const std::string ending = process_->kill();
+    const std::string cause = "the compiler died: " + ending;
+    if (!was_killed(ending)) end(cause);
+    process_.reset();
+    throw CompilerAccident(cause);
+}
 
 void CompilerProcess::end(const std::string& cause) {
     process_.reset();

@@ -20,19 +20,27 @@ struct CompilerProcessOptions {
     bool in_background = false;  ///< other processes come first where there are too few cores for all
 };
 
+/// Says nothing about what was to be compiled: the process could not be started, was killed from outside (by
+/// the system, for memory, say), or is of another version.
+class CompilerAccident : public WorkerError {
+  public:
+    using WorkerError::WorkerError;
+};
+
 class CompilerProcess {
   public:
     explicit CompilerProcess(CompilerProcessOptions options) : options_(std::move(options)) {}
 
     /// Starts the process where none runs. `cancel_fd` (or -1) ends the wait when it becomes readable. Throws
-    /// NvrtcError as compile() does; WorkerError for what is the process's fault, not the source's: it cannot
-    /// be started, is of another version, takes too long, dies. That one is gone then, and the next request
+    /// NvrtcError as compile() does; WorkerError where the process takes too long or crashes,
+    /// CompilerAccident for what is not the source's fault. That process is gone then, and the next request
     /// starts another.
     [[nodiscard]] CompiledImage compile(const CompileRequest& request, int cancel_fd = -1);
     /// Ends the process, if one runs.
     void stop() noexcept { process_.reset(); }
 
   private:
+    void start(const std::string& setting);
     Message ask(const CompileRequest& request, int cancel_fd);
     [[noreturn]] void end(const std::string& cause);
     [[noreturn]] void end_dead();

@@ -11,6 +11,7 @@
 #include <span>
 
 #include "runtime/system/atomic_file.h"
+#include "runtime/system/part.h"
 #include "runtime/system/write_error.h"
 
 namespace hone::runtime {
@@ -75,6 +76,7 @@ AppendedFile::AppendedFile(fs::path file, std::string_view first_line) : file_(s
     const int how = O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
     descriptor_ = UniqueFd(::open(file_.c_str(), how, 0666));
     if (!descriptor_) throw_write_error(file_, "cannot be written", errno);
+    open_to_owner(descriptor_.get(), S_IRUSR | S_IWUSR);
     const Turn turn(descriptor_.get());
     const off_t whole = whole_lines(descriptor_.get(), file_);
     if (whole != size_of(descriptor_.get(), file_) && ::ftruncate(descriptor_.get(), whole) != 0)

@@ -82,7 +82,9 @@ void AtomicFile::make_part() {
         descriptor_ =
             UniqueFd(::open(part_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
         if (!descriptor_ && errno != EEXIST) fail(file_, errno);
-        if (descriptor_ && lock_part(descriptor_.get(), part_)) return;
+        if (!descriptor_ || !lock_part(descriptor_.get(), part_)) continue;
+        open_to_owner(descriptor_.get(), S_IRUSR | S_IWUSR);
+        return;
     }
     fail(file_, EBUSY);
 }

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "runtime/system/atomic_file.h"
+#include "runtime/system/part.h"
 #include "runtime/system/write_error.h"
 
 namespace hone::runtime {
@@ -20,7 +21,9 @@ UniqueFd open_or_make(const fs::path& file) {
     const int fd =
         ::open(file.c_str(), O_RDONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
     if (fd < 0) throw_write_error(file, "cannot be opened", errno);
-    return UniqueFd(fd);
+    UniqueFd opened(fd);
+    open_to_owner(opened.get(), S_IRUSR);
+    return opened;
 }
 
 /// False: another process holds it.

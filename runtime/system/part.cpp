@@ -79,6 +79,12 @@ void remove_abandoned_parts(const fs::path& target) {
     }
 }
 
+void open_to_owner(int fd, mode_t rights) noexcept {
+    struct stat status {};
+    if (::fstat(fd, &status) != 0 || status.st_uid != ::geteuid()) return;
+    if ((status.st_mode & rights) != rights) static_cast<void>(::fchmod(fd, status.st_mode | rights));
+}
+
 fs::path folder_of(const fs::path& file) {
     return file.has_parent_path() ? file.parent_path() : fs::path(".");
 }

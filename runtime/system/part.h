@@ -3,6 +3,8 @@
 // parts whose writer was killed, and removes them. Used by AtomicFile and checkpoints::OutputFolder.
 #pragma once
 
+#include <sys/types.h>
+
 #include <filesystem>
 
 namespace hone::runtime {
@@ -24,5 +26,9 @@ void remove_abandoned_parts(const std::filesystem::path& target);
 
 /// The names in a folder reach the disk, where its file system can do that. Throws WriteError.
 void sync_folder(const std::filesystem::path& folder);
+
+/// Lets its owner into what was made here, whatever the umask: a file that the owner may not open again is of
+/// no use to anybody.
+void open_to_owner(int fd, mode_t rights) noexcept;
 
 }  // namespace hone::runtime

@@ -1,5 +1,6 @@
 #include "runtime/workers/channel.h"
 
+#include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -9,6 +10,8 @@
 #include <cstring>
 #include <limits>
 
+#include "runtime/workers/deadline.h"
+
 namespace hone::runtime {
 namespace {
 
@@ -16,19 +19,16 @@ using nlohmann::json;
 
 enum class Wait : std::uint8_t { ready, timed_out, cancelled };
 
-int milliseconds_until(Clock::time_point deadline) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
-    return static_cast<int>(std::clamp<std::int64_t>(left, 0, 3'600'000));
-}
-
-Wait wait_for(int fd, short events, Clock::time_point deadline, int cancel_fd) {
+Wait wait_for(int fd, short events, Deadline& deadline, int cancel_fd) {
     while (true) {
+        const bool is_last = deadline.has_passed();
         std::array<pollfd, 2> fds{{{fd, events, 0}, {cancel_fd, POLLIN, 0}}};
-        const int ready = poll(fds.data(), cancel_fd < 0 ? 1 : 2, milliseconds_until(deadline));
+        const int ready =
+            poll(fds.data(), cancel_fd < 0 ? 1 : 2, static_cast<int>(deadline.until_asked().count()));
         if (ready < 0 && errno != EINTR) throw ProtocolError(std::string("poll: ") + std::strerror(errno));
         if (ready > 0 && cancel_fd >= 0 && fds[1].revents != 0) return Wait::cancelled;
         if (ready > 0) return Wait::ready;
-        if (Clock::now() >= deadline) return Wait::timed_out;
+        if (is_last) return Wait::timed_out;
     }
 }
 
@@ -43,14 +43,16 @@ ProtocolError bad_member(const char* name, const char* wanted) {
 std::pair<UniqueFd, UniqueFd> socket_pair() {
     std::array<int, 2> fds{};
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds.data()) != 0) {
-        throw ProtocolError(std::string("socketpair: ") + std::strerror(errno));
+        throw ProtocolError(fmt::format("no channel to a worker process: {}{}", std::strerror(errno),
+                                        errno == EMFILE ? " (ulimit -n allows more)" : ""));
     }
     return {UniqueFd(fds[0]), UniqueFd(fds[1])};
 }
 
 Channel::Channel(UniqueFd socket) : socket_(std::move(socket)) {}
 
-void Channel::write_all(std::span<const std::byte> bytes, Clock::time_point deadline) {
+void Channel::write_all(std::span<const std::byte> bytes, Clock::time_point moment) {
+    Deadline deadline(moment);
     while (!bytes.empty()) {
         const ssize_t sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
         if (sent > 0) {
@@ -74,7 +76,8 @@ void Channel::send(const json& head, std::span<const std::byte> blob, Clock::tim
     write_all(blob, deadline);
 }
 
-Received Channel::read_all(std::span<std::byte> out, Clock::time_point deadline, int cancel_fd) {
+Received Channel::read_all(std::span<std::byte> out, Clock::time_point moment, int cancel_fd) {
+    Deadline deadline(moment);
     while (!out.empty()) {
         const ssize_t got = recv(socket_.get(), out.data(), out.size(), MSG_DONTWAIT);
         if (got > 0) {

@@ -594,7 +594,10 @@ static void check_bad_arguments(hone_runtime* runtime) {
     CHECK(hone_rms_norm_prepare(runtime, &norm, &op) == HONE_BAD_ARGUMENT);
     CHECK(strstr(hone_last_error(), "residual is 2") != NULL);
     CHECK(hone_rms_norm_prepare(runtime, NULL, &op) == HONE_NULL_POINTER);
+    CHECK(strcmp(hone_last_error(), "description is NULL") == 0);
     CHECK(hone_rms_norm_prepare(NULL, &norm, &op) == HONE_BAD_HANDLE);
+    CHECK(hone_runtime_create(NULL, NULL) == HONE_NULL_POINTER);
+    CHECK(strcmp(hone_last_error(), "runtime is NULL") == 0);
     CHECK(hone_norm_run(NULL, NULL, NULL, 1) == HONE_BAD_HANDLE);
     hone_runtime_options options = HONE_RUNTIME_OPTIONS_INIT;
     hone_runtime* none = NULL;
@@ -624,6 +627,12 @@ static void check_struct_sizes(hone_runtime* runtime) {
     CHECK(hone_norm_run(op, NULL, &args.known, 4) == HONE_BAD_STRUCT);
     args.known.struct_size = 0xffffffffu;
     CHECK(hone_norm_run(op, NULL, &args.known, 4) == HONE_BAD_STRUCT);
+
+    size_t length = 0;
+    CHECK(hone_operator_report(op, (hone_text_format)7, NULL, 0, &length) == HONE_BAD_ARGUMENT);
+    CHECK(strstr(hone_last_error(), "format is 7; allowed: HONE_TEXT (0), HONE_JSON (1)") != NULL);
+    CHECK(hone_operator_report(op, HONE_TEXT, NULL, 1, &length) == HONE_NULL_POINTER);
+    CHECK(strcmp(hone_last_error(), "text is NULL, and capacity is not 0") == 0);
 
     hone_operator* unset = op; /* an operator that could not be prepared is none, whatever was wrong */
     hone_rms_norm norm = HONE_RMS_NORM_INIT;

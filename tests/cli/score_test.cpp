@@ -38,3 +38,22 @@ TEST_CASE("score refuses what it cannot read or fit") {
     refused({"score", model, model + "/held_back.txt", "--window", "1"}, "--window");
     refused({"score", "missing", "empty.txt"}, "missing");
 }
+
+TEST_CASE(
+    "a GPU that fails while a model runs is a failure with the driver's words, no mistake of the caller") {
+    Sandbox sandbox;
+    sandbox.use_fake_gpus("launch:fail=700:after=30");
+    const std::string model = HONE_SOURCE_DIR "/examples/tiny-llama";
+    for (const Sandbox::Words& words : {Sandbox::Words{"score", model, model + "/held_back.txt"},
+                                        {"generate", model, "-p", "It is", "-n", "4"}}) {
+        const Ended ended = sandbox.run(words);
+        CAPTURE(ended.err);
+        CHECK(ended.code == 1);
+        CHECK(ended.err.find("CUDA_ERROR_ILLEGAL_ADDRESS (700)") != std::string::npos);
+        CHECK(ended.err.find("last_launch_error") == std::string::npos);
+    }
+    sandbox.use_fake_gpus();
+    sandbox.set("HONE_CHECK_INDICES", "1");
+    CHECK(sandbox.run({"generate", model, "-p", "It is", "-n", "4"}).err.find("without HONE_CHECK_INDICES") !=
+          std::string::npos);
+}

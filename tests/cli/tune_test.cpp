@@ -736,3 +736,13 @@ TEST_CASE(
     const nlohmann::json all = sandbox.run(asked).json()["data"]["runs"][0];
     CHECK(all["stopped"] == "finished");
 }
+
+TEST_CASE("compile says of what no kernel compiled: here of compilers that the system has killed") {
+    Sandbox sandbox;
+    sandbox.use_fake_gpus("compile:signal=9");
+    const Ended ended = sandbox.run({"compile", "--op", "rmsnorm", "--fields", "dtype=bf16 hidden=4096",
+                                     "--tokens", "1", "--arch", "sm_90a"});
+    CHECK(ended.code == 4);
+    CHECK(ended.err.find("nothing compiles for rmsnorm") != std::string::npos);
+    CHECK(ended.err.find("the compiler died: signal 9 (Killed)") != std::string::npos);
+}

@@ -331,6 +331,7 @@ class TorchTensors(Case):
             (TypeError, "^x: its dtype is int64; allowed", dict(x=whole)),
             (ValueError, "^x: it is a torch tensor on device 'cpu'", dict(x=on_host)),
             (TypeError, "^epsilon: 'small'; allowed is a number", dict(epsilon="small")),
+            (ValueError, "^epsilon: more than a float holds; allowed are numbers that fit", dict(epsilon=10**400)),
             (ValueError, r"^x: its shape is \[4, 32\]", dict(x=self.tensor(4, 32))),
             (ValueError, r"^x: its shape is \[\]", dict(x=self.tensor())),
             (ValueError, "^x: it has 9 rows; allowed are up to 8", dict(x=self.tensor(9, HIDDEN))),

@@ -4,8 +4,10 @@
 #include <doctest/doctest.h>
 
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <thread>
 
 using namespace hone::runtime;
@@ -67,6 +69,24 @@ TEST_CASE("half a frame times out, and a closed socket is an end") {
     CHECK(pair.ours.receive(message, soon(30)) == Received::timed_out);
     pair.theirs.reset();
     CHECK(pair.ours.receive(message, soon()) == Received::end_of_file);
+}
+
+TEST_CASE("a process that was stopped has not waited meanwhile") {
+    Pair pair;
+    const pid_t child = fork();
+    if (child == 0) {
+        Message message;
+        _exit(pair.ours.receive(message, soon(1000)) == Received::message ? 0 : 1);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    REQUIRE(kill(child, SIGSTOP) == 0);
+    std::this_thread::sleep_for(std::chrono::milliseconds(3500));
+    REQUIRE(kill(child, SIGCONT) == 0);
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    pair.write(frame(frame_magic, 2, 0, "{}"));
+    int status = -1;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    CHECK(status == 0);
 }
 
 TEST_CASE("a peer that does not read cannot hold the sender") {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "kernel_templates/catalog.h"
@@ -39,6 +40,12 @@ ImageSource::Result failed(std::string detail) {
     return {.status = TrialStatus::compile_failed, .detail = std::move(detail), .image = {}};
 }
 
+ImageSource::Result failed_by_accident(std::string detail) {
+    ImageSource::Result result = failed(std::move(detail));
+    result.is_accident = true;
+    return result;
+}
+
 /// Compressed here, by a thread that waits for a compiler anyway: it takes a millisecond that the measuring
 /// thread would lose. Nothing to store when the compile failed.
 cache::PackedImage packed_image(const cache::ImageKey& key, ImageSource::Result& result) {
@@ -46,7 +53,7 @@ cache::PackedImage packed_image(const cache::ImageKey& key, ImageSource::Result&
     try {
         return pack(key, result.image);
     } catch (const std::bad_alloc&) {  // a thread has nobody to throw to
-        result = failed("out of memory");
+        result = failed_by_accident("out of memory");
         return {};
     }
 }
@@ -313,7 +320,14 @@ void CompilePool::start_threads() {
                                                                 .time_limit = options_.time_limit,
                                                                 .in_background = true});
     }
-    for (runtime::CompilerProcess& compiler : compilers_) threads_.emplace_back([&] { serve(compiler); });
+    for (runtime::CompilerProcess& compiler : compilers_) {
+        try {
+            threads_.emplace_back([&] { serve(compiler); });
+        } catch (const std::system_error&) {  // no more threads: those that there are do all of it
+            if (threads_.empty()) throw;
+            return;
+        }
+    }
 }
 
 void CompilePool::serve(runtime::CompilerProcess& compiler) {
@@ -343,14 +357,23 @@ CompilePool::JobPtr CompilePool::next_job() {
     return job;
 }
 
-/// A thread has nobody to throw to.
+/// Once more where the compiler met with an accident: one that was killed for want of memory was one of many.
 ImageSource::Result CompilePool::compile(runtime::CompilerProcess& compiler,
                                          const runtime::CompileRequest& request) {
+    Result result = compile_once(compiler, request);
+    return result.is_accident ? compile_once(compiler, request) : result;
+}
+
+/// A thread has nobody to throw to.
+ImageSource::Result CompilePool::compile_once(runtime::CompilerProcess& compiler,
+                                              const runtime::CompileRequest& request) {
     try {
         runtime::CompiledImage image = compiler.compile(request, stop_event_.get());
         return {.detail = {}, .image = {.cubin = std::move(image.cubin), .resources = image.resources}};
+    } catch (const runtime::CompilerAccident& accident) {
+        return failed_by_accident(accident.what());
     } catch (const std::bad_alloc&) {
-        return failed("out of memory");
+        return failed_by_accident("out of memory");
     } catch (const std::exception& error) {
         return failed(error.what());
     }

@@ -109,6 +109,7 @@ class CompilePool final {
     JobPtr next_job();
     std::vector<JobPtr>::iterator most_urgent();
     Result compile(runtime::CompilerProcess& compiler, const runtime::CompileRequest& request);
+    Result compile_once(runtime::CompilerProcess& compiler, const runtime::CompileRequest& request);
     void finish(const JobPtr& job, Result result, cache::PackedImage packed);
 
     cache::Cache& cache_;

@@ -20,6 +20,7 @@ class ImageSource {
         std::string detail;
         cache::Image image;
         bool from_cache = false;
+        bool is_accident = false;  ///< it failed, and not by anything of its own: another run may try it
     };
     virtual ~ImageSource() = default;
     /// Whether more may be asked for in advance; false while what is at hand is too much for memory.

@@ -6,12 +6,15 @@
 #include <thread>
 
 #include "runtime/nvml/nvml.h"
+#include "runtime/workers/deadline.h"
 
 namespace hone::tuner {
 namespace {
 
 constexpr auto spin_time = std::chrono::milliseconds(1);
 constexpr auto nap = std::chrono::microseconds(100);
+/// This process may have stood still since the deadline was set. Less than who asked leaves it for leaving.
+constexpr auto least_wait = std::chrono::milliseconds(500);
 
 std::vector<std::int64_t> listed_processes(const runtime::NvmlDevice* nvml) {
     return nvml == nullptr ? std::vector<std::int64_t>{} : nvml->foreign_processes({});
@@ -52,10 +55,10 @@ void DeviceContext::finish(Clock::time_point deadline) const {
 
 void DeviceContext::wait(CUevent event, Clock::time_point deadline) const {
     const Clock::time_point start = Clock::now();
+    runtime::Deadline limit(std::max(deadline, start + least_wait));
     while (!runtime::reached(*driver_, event)) {
-        const Clock::time_point now = Clock::now();
-        if (now >= deadline) throw DeadlinePassed{};
-        if (now - start > spin_time) std::this_thread::sleep_for(nap);
+        if (limit.has_passed()) throw DeadlinePassed{};
+        if (Clock::now() - start > spin_time) std::this_thread::sleep_for(nap);
     }
 }
 

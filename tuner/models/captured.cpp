@@ -25,7 +25,8 @@ Calls calls_of(const std::vector<runtime::CapturedProblem>& captured, std::vecto
         std::string error;
         const std::optional<Problem> problem = parse_problem(one.problem, &error);
         if (!problem) {
-            warnings.push_back(runtime::escape_controls(fmt::format("left out: {} ({})", one.problem, error)));
+            warnings.push_back(
+                runtime::escape_controls(fmt::format("left out: {} ({})", one.problem, error)));
             continue;
         }
         auto& [known, calls] = by_text[to_string(*problem)];
@@ -48,10 +49,11 @@ Workload captured_workload(const std::filesystem::path& file) {
         total += time;
     }
     if (workload.captured.empty()) {
+        const std::string first = workload.warnings.empty() ? "" : "; " + workload.warnings.front();
         throw ConfigError(
             fmt::format("{}: no call that this build has kernels for; a process that ran with "
-                        "HONE_CAPTURE={} adds its calls",
-                        file.string(), file.string()));
+                        "HONE_CAPTURE={} adds its calls{}",
+                        file.string(), file.string(), first));
     }
     std::ranges::stable_sort(workload.captured, std::ranges::greater{}, &CapturedUse::share);
     for (CapturedUse& use : workload.captured) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <exception>
 #include <ranges>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -72,7 +73,10 @@ void Predictions::prefetch(const Problem& problem, PredictionShare share, std::s
     queue_.insert(std::ranges::upper_bound(queue_, place, {}, &Job::place), &job);
     const unsigned wanted =
         std::clamp(std::thread::hardware_concurrency() / cores_a_thread, 1U, most_threads);
-    if (threads_.size() < wanted) threads_.emplace_back([this] { serve(); });
+    try {
+        if (threads_.size() < wanted) threads_.emplace_back([this] { serve(); });
+    } catch (const std::system_error&) {  // no more threads: get() predicts what nobody has begun
+    }
     work_.notify_one();
 }
 

@@ -183,6 +183,10 @@ std::optional<Contestant> ProblemTuner::contestant(const Candidate& candidate) {
     if (run_.measurer.needs_images()) {
         ImageSource::Result compiled = run_.images.get(problem_, candidate);
         if (compiled.status != TrialStatus::ok && run_.stop()) return std::nullopt;  // given up, it may be
+        if (compiled.is_accident) {
+            set_aside(candidate, compiled.detail);
+            return std::nullopt;
+        }
         next.resources = with_plan(compiled.image.resources, plan);
         Verdict verdict{.status = compiled.status, .detail = compiled.detail};
         if (verdict.status == TrialStatus::ok) verdict = prune(candidate, next.resources);
@@ -231,6 +235,13 @@ void ProblemTuner::store(Trial trial) {
     run_.knowledge.learn(trial);
     if (run_.tell) run_.tell(trial);
     latest_.insert_or_assign(trial.candidate, std::move(trial));
+}
+
+/// Nothing is known of it, and nothing stored: another run may try it.
+void ProblemTuner::set_aside(const Candidate& candidate, const std::string& why) {
+    ++result_.candidates;
+    ++result_.failed;
+    if (first_failure_.empty()) first_failure_ = to_string(candidate) + ": " + why;
 }
 
 void ProblemTuner::reject(const Candidate& candidate, const Verdict& verdict,

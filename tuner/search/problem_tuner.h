@@ -61,6 +61,7 @@ class ProblemTuner final : public RaceObserver {
     [[nodiscard]] bool known_to_lose(const Race& race, const Candidate& candidate) const;
     [[nodiscard]] std::optional<Contestant> contestant(const Candidate& candidate);
     [[nodiscard]] Verdict prune(const Candidate& candidate, const cache::Resources& resources) const;
+    void set_aside(const Candidate& candidate, const std::string& why);
     void reject(const Candidate& candidate, const Verdict& verdict, const cache::Resources& resources);
     void store(cache::Trial trial);
     [[nodiscard]] cache::Trial trial_of(const Candidate& candidate) const;

@@ -176,6 +176,7 @@ def check_number(value: Any, name: str) -> float:
         raise TypeError(f"{name}: {value!r}; allowed is a number")
     if not 0 < value < math.inf:
         raise ValueError(f"{name}: {value!r}; allowed are numbers above 0")
+    check_is_number(value, name)
     return float(value)
 
 
@@ -206,9 +207,13 @@ def check_size(value: Any, name: str) -> int:
 
 
 def check_is_number(value: Any, name: str) -> None:
-    """Raises TypeError for what is no number."""
+    """Raises TypeError for what is no number, ValueError for an integer that no float holds."""
     if not hasattr(value, "__float__"):
         raise TypeError(f"{name}: {value!r}; allowed is a number")
+    try:
+        float(value)
+    except OverflowError:
+        raise ValueError(f"{name}: more than a float holds; allowed are numbers that fit 64 bits") from None
 
 
 def check_presence(value: Any, name: str, option: str, wanted: bool) -> None:
