@@ -173,10 +173,13 @@ void declare_commands(CLI::App& app, bool& json, Parsed& parsed) {
 
 /// As CLI11 wants them: the last one first. After "--op=" it would take the next argument for the value.
 std::vector<std::string> words_from_last(std::span<char* const> arguments) {
+    constexpr std::string_view letters_of_options = "abcdefghijklmnopqrstuvwxyz-";
     std::vector<std::string> words;
     for (const std::string_view argument : arguments) {
         const bool is_empty_option =
-            argument.size() > 3 && argument.starts_with("--") && argument.find('=') == argument.size() - 1;
+            argument.size() > 3 && argument.starts_with("--") && argument.find('=') == argument.size() - 1 &&
+            argument.substr(2, argument.size() - 3).find_first_not_of(letters_of_options) ==
+                std::string_view::npos;
         words.emplace_back(argument.substr(0, argument.size() - (is_empty_option ? 1 : 0)));
         if (is_empty_option) words.emplace_back();
     }

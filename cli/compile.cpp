@@ -239,7 +239,8 @@ Outcome compile(const Options& options, const Console& console) {
     Dispatched dispatched(traits, winners);
     const Sources from{
         .traits = traits, .winners = winners, .dispatched = dispatched, .console = console, .stop = stop};
-    workload.problems = dispatched.with_sizes_between(std::move(workload.problems));
+    workload.problems = options.kernels > 0 ? dispatched.with_buckets_between(std::move(workload.problems))
+                                            : dispatched.with_sizes_between(std::move(workload.problems));
     const Tally tally = compile_all(workload.problems, options, from, images);
     Outcome outcome = describe(tally, images.compiled(), arch, workload, console.page);
     if (stop) {

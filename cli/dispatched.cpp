@@ -70,8 +70,13 @@ std::vector<Candidate> Dispatched::choices(const Problem& problem) {
 }
 
 std::vector<Problem> Dispatched::with_sizes_between(std::vector<Problem> problems) {
-    add_finer(problems);
+    problems = with_buckets_between(std::move(problems));
     add_other_choices(problems);
+    return problems;
+}
+
+std::vector<Problem> Dispatched::with_buckets_between(std::vector<Problem> problems) {
+    add_finer(problems);
     return problems;
 }
 

@@ -22,6 +22,8 @@ class Dispatched {
     /// The problems, behind them those between their sizes that have buckets of their own on one of the GPUs,
     /// and those that take other kernels: not all operators are tuned at all sizes.
     [[nodiscard]] std::vector<Problem> with_sizes_between(std::vector<Problem> problems);
+    /// The same of those alone that have buckets of their own: what few kernels are to serve.
+    [[nodiscard]] std::vector<Problem> with_buckets_between(std::vector<Problem> problems);
 
   private:
     void add_finer(std::vector<Problem>& problems);

@@ -171,7 +171,8 @@ std::vector<TuneRun> run_without_gpu(const Workload& workload, const Gpus& gpus,
 void add_sizes_between(Share& share, const DeviceTraits& traits, const Console& console) {
     std::vector<Problem>& problems = share.workload.problems;
     const std::size_t asked = problems.size();
-    problems = Dispatched(traits, stored_winners({}, console)).with_sizes_between(std::move(problems));
+    problems = Dispatched(traits, stored_winners({}, console)).with_buckets_between(std::move(problems));
+    if (share.workload.captured.empty()) tuner::group_by_static_part(problems);
     if (problems.size() > asked)
         share.counted += fmt::format(" and {} sizes between", problems.size() - asked);
 }

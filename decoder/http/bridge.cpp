@@ -188,8 +188,10 @@ class Server final : public httplib::Server {
                 return HandlerResponse::Handled;
             }
             if (request.method == "POST") return HandlerResponse::Unhandled;
+            // Nobody reads the body that such a method has: the connection ends behind the answer.
+            if (has_body(request) && request.get_header_value("Content-Length") != "0")
+                current->is_whole = false;
             handle(request, response, nullptr);
-            if (has_body(request)) current->is_whole = false;
             return HandlerResponse::Handled;
         });
         Post(".*", [this](const httplib::Request& request, httplib::Response& response,
@@ -329,7 +331,6 @@ HONE_BRIDGE void hone_http_stream(hone_http_exchange* exchange, const char* type
         return exchange->response->set_chunked_content_provider(type, hand_out, end);
     // Knows no pieces: the body ends with the connection.
     exchange->is_whole = false;
-    close_behind(*exchange->request, *exchange->response);
     exchange->response->set_content_provider(type, hand_out, end);
 }
 

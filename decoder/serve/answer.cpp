@@ -64,8 +64,9 @@ void Answer::take(const TextNews& news) {
 AnswerEnd Answer::follow(const Watch& watch, const std::function<bool()>& on_news) {
     while (!ended()) {
         for (const TextNews& news : texts_->take(glance)) take(news);
-        if (!on_news() || !watch.connected()) return AnswerEnd::client_left;
+        if (!on_news()) return AnswerEnd::client_left;
         if (ended()) break;
+        if (!watch.connected()) return AnswerEnd::client_left;
         if (!texts_->failure().empty()) return AnswerEnd::failed;
         if (watch.stopped()) return AnswerEnd::stopped;
     }

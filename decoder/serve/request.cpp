@@ -27,6 +27,8 @@ bool is_false_or_0(const json& value) { return value == false || value == 0; }
 bool is_0(const json& value) { return value.is_number() && value == 0; }
 bool is_1(const json& value) { return value.is_number() && value == 1; }
 bool is_empty(const json& value) { return value.is_structured() && value.empty(); }
+/// Qwen3's default, which no other template that is known reads.
+bool is_usual(const json& value) { return is_empty(value) || value == json{{"enable_thinking", true}}; }
 bool is_no_text(const json& value) { return value == ""; }
 bool is_plain_text(const json& value) {
     return value.is_object() && (value.empty() || value.value("type", json()) == "text");
@@ -49,7 +51,6 @@ constexpr Undone undone[]{
     {"functions", is_empty, "none: no functions are called"},
     {"tool_choice", is_none, "\"none\" or \"auto\": no tools are called"},
     // What other servers know beside OpenAI's fields.
-    {"min_tokens", is_0, "0: a text ends where the model ends it, or with ignore_eos at max_tokens"},
     {"stop_token_ids", is_empty, "none: stop has texts"},
     {"bad_words", is_empty, "none: no word is kept out"},
     {"allowed_token_ids", is_empty, "none: all tokens are allowed"},
@@ -64,13 +65,30 @@ constexpr Undone undone[]{
     {"guided_choice", is_nothing, "none: answers are free text"},
     {"guided_grammar", is_nothing, "none: answers are free text"},
     {"structured_outputs", is_nothing, "none: answers are free text"},
+    {"structural_tag", is_nothing, "none: answers are free text"},
+    {"json_schema", is_nothing, "none: answers are free text"},
+    {"regex", is_nothing, "none: answers are free text"},
+    {"ebnf", is_nothing, "none: answers are free text"},
+    {"stop_regex", is_empty, "none: stop has texts"},
+    {"no_stop_trim", is_false, "false: a text ends before its stop"},
+    {"lora_path", is_nothing, "none: the model is taken as it is"},
     {"chat_template", is_nothing, "none: the folder's is taken"},
-    {"chat_template_kwargs", is_empty, "none: the folder's template is taken as it is"},
+    {"chat_template_kwargs", is_usual, "none: the folder's template is taken as it is"},
     {"add_generation_prompt", is_true, "true: the assistant answers"},
     {"continue_final_message", is_false, "false: the assistant begins a new message"},
 };
 
+/// A text that nothing ends before max_tokens has as many as that, and more than the least.
+void refuse_least_tokens(const Fields& fields) {
+    const json* least = fields.find("min_tokens");
+    const bool goes_on = fields.boolean("ignore_eos") && fields.find("stop") == nullptr;
+    if (least == nullptr || is_0(*least) || (goes_on && least->is_number_unsigned())) return;
+    fields.refuse("min_tokens",
+                  "0: a text ends where the model ends it, or with ignore_eos and no stop at max_tokens");
+}
+
 void refuse_undone(const Fields& fields) {
+    refuse_least_tokens(fields);
     for (const Undone& field : undone) {
         const json* value = fields.find(field.name);
         if (value != nullptr && !field.changes_nothing(*value)) fields.refuse(field.name, field.allowed);

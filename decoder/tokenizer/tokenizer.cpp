@@ -27,10 +27,12 @@ TokenizerParts read_parts(const fs::path& folder, const SpecialTokens& special) 
     std::error_code ignored;
     if (!fs::is_directory(folder, ignored))
         throw DecoderError(fmt::format("'{}' is no folder; needed is that of a model", folder.string()));
-    if (runtime::has_entry(folder / "tokenizer.json")) return read_tokenizer_json(folder / "tokenizer.json", special);
+    if (runtime::has_entry(folder / "tokenizer.json"))
+        return read_tokenizer_json(folder / "tokenizer.json", special);
     if (runtime::has_entry(folder / "vocab.json") && runtime::has_entry(folder / "merges.txt"))
         return read_gpt2_files(folder, special);
-    if (runtime::has_entry(folder / "tokenizer.model")) return read_sentencepiece(folder / "tokenizer.model", special);
+    if (runtime::has_entry(folder / "tokenizer.model"))
+        return read_sentencepiece(folder / "tokenizer.model", special);
     throw DecoderError(
         fmt::format("{}: no tokenizer in this folder; it is read from tokenizer.json, from vocab.json with "
                     "merges.txt, or from "

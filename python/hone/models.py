@@ -72,7 +72,8 @@ def prepare_model(model: str, device: int, max_rows: int, options: Dict[str, Any
     tokens = [1, _PROMPT] if max_rows >= _PROMPT else [1]
     given = {name: value for name, value in options.items() if value is not None}
     data = tune(model, tokens=tokens, dry_run=True, quiet=True, **given)
-    by_role = descriptions_by_role(data["operators"], max_rows)
+    of_engines = [entry for entry in data["operators"] if not entry["of_steps"]]
+    by_role = descriptions_by_role(of_engines, max_rows)
     distinct = list(dict.fromkeys(by_role.values()))
     names = dict(zip(distinct, operator_names(distinct)))
     operators = dict(zip(names.values(), prepare_operators(list(names), device, stacklevel=4)))

@@ -44,8 +44,13 @@ CompileCrew::JobPtr longest_waiting(const Jobs& jobs) {
     return longest;
 }
 
-void pack_image(CompileJob& job) {
-    job.packed = cache::pack(job.key, {job.image.cubin, job.image.resources});
+/// Without memory for it the image is there all the same, and is not kept.
+void pack_image(CompileJob& job) noexcept {
+    try {
+        job.packed = cache::pack(job.key, {job.image.cubin, job.image.resources});
+    } catch (const std::exception&) {
+        job.packed = {};
+    }
 }
 
 }  // namespace

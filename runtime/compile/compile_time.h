@@ -1,4 +1,5 @@
-// About how long a template takes to compile, for whoever plans ahead or begins the longest first. Any thread.
+// About how long a template takes to compile, for whoever plans ahead or begins the longest first. Any
+// thread.
 #pragma once
 
 #include <chrono>

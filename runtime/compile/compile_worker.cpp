@@ -119,7 +119,8 @@ int serve_compiles(Channel& channel, CompileFunction compile_one) {
     try {
         while (channel.receive(request, Clock::now() + no_deadline) == Received::message) {
             const Message reply = compiler.answer(request.head);
-            channel.send(reply.head, reply.blob, Clock::now() + std::chrono::seconds(30));
+            // Who asked may stand still, and ends this process where it does not want the answer.
+            channel.send(reply.head, reply.blob, Clock::now() + no_deadline);
         }
     } catch (const ProtocolError&) {
         return 1;

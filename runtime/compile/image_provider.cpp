@@ -188,10 +188,12 @@ std::shared_ptr<const LoadedImage> ImageProvider::load_cubin(const Problem& prob
 
 void ImageProvider::store(CompileJob& job) {
     if (!options_.cache || !options_.cache->writable()) return;
+    constexpr const char* not_kept = "compiled images cannot be kept in the cache: {}";
+    if (job.packed.stored.empty()) return warn_about_cache(fmt::format(not_kept, "out of memory"));
     try {
         options_.cache->store_image(job.key, std::exchange(job.packed, {}));
     } catch (const std::exception& error) {
-        warn_about_cache(fmt::format("compiled images cannot be kept in the cache: {}", error.what()));
+        warn_about_cache(fmt::format(not_kept, error.what()));
     }
 }
 

@@ -28,8 +28,9 @@ void require_regular_file(const fs::path& file) {
     std::error_code error;
     const fs::file_status status = fs::status(file, error);
     if (status.type() == fs::file_type::not_found)
-        throw InputError(fmt::format("{}: {}", file.string(),
-                                     has_entry(file) ? "a link to a file that is not there" : "no such file"));
+        throw InputError(
+            fmt::format("{}: {}", file.string(),
+                        has_entry(file) ? "a link to a file that is not there" : "no such file"));
     if (!fs::status_known(status))
         throw InputError(fmt::format("{}: cannot be read: {}", file.string(), error.message()));
     if (!fs::is_regular_file(status)) throw InputError(fmt::format("{}: not a regular file", file.string()));

@@ -10,8 +10,6 @@
 #include <cstring>
 #include <limits>
 
-#include "runtime/workers/deadline.h"
-
 namespace hone::runtime {
 namespace {
 
@@ -51,8 +49,7 @@ std::pair<UniqueFd, UniqueFd> socket_pair() {
 
 Channel::Channel(UniqueFd socket) : socket_(std::move(socket)) {}
 
-void Channel::write_all(std::span<const std::byte> bytes, Clock::time_point moment) {
-    Deadline deadline(moment);
+void Channel::write_all(std::span<const std::byte> bytes, Deadline& deadline) {
     while (!bytes.empty()) {
         const ssize_t sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
         if (sent > 0) {
@@ -65,7 +62,8 @@ void Channel::write_all(std::span<const std::byte> bytes, Clock::time_point mome
     }
 }
 
-void Channel::send(const json& head, std::span<const std::byte> blob, Clock::time_point deadline) {
+void Channel::send(const json& head, std::span<const std::byte> blob, Clock::time_point moment) {
+    Deadline deadline(moment);  // one for all parts: what puts off the first puts off the next
     const std::string text = head.dump(-1, ' ', false, json::error_handler_t::replace);
     if (text.size() + blob.size() > max_frame_bytes) throw ProtocolError("a message of more than 64 MiB");
     const FrameHeader header{.json_bytes = static_cast<std::uint32_t>(text.size()),
@@ -76,8 +74,7 @@ void Channel::send(const json& head, std::span<const std::byte> blob, Clock::tim
     write_all(blob, deadline);
 }
 
-Received Channel::read_all(std::span<std::byte> out, Clock::time_point moment, int cancel_fd) {
-    Deadline deadline(moment);
+Received Channel::read_all(std::span<std::byte> out, Deadline& deadline, int cancel_fd) {
     while (!out.empty()) {
         const ssize_t got = recv(socket_.get(), out.data(), out.size(), MSG_DONTWAIT);
         if (got > 0) {
@@ -95,7 +92,8 @@ Received Channel::read_all(std::span<std::byte> out, Clock::time_point moment, i
     return Received::message;
 }
 
-Received Channel::receive(Message& message, Clock::time_point deadline, int cancel_fd) {
+Received Channel::receive(Message& message, Clock::time_point moment, int cancel_fd) {
+    Deadline deadline(moment);
     FrameHeader header;
     Received got = read_all(std::as_writable_bytes(std::span(&header, 1)), deadline, cancel_fd);
     if (got != Received::message) return got;

@@ -20,6 +20,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/system/file_descriptor.h"
+#include "runtime/workers/deadline.h"
 
 namespace hone::runtime {
 
@@ -61,8 +62,8 @@ class Channel {
 
   private:
     /// Fills `out` completely, or says why it could not.
-    Received read_all(std::span<std::byte> out, Clock::time_point deadline, int cancel_fd);
-    void write_all(std::span<const std::byte> bytes, Clock::time_point deadline);
+    Received read_all(std::span<std::byte> out, Deadline& deadline, int cancel_fd);
+    void write_all(std::span<const std::byte> bytes, Deadline& deadline);
 
     UniqueFd socket_;
 };

@@ -262,7 +262,12 @@ ImageSource::Result CompilePool::wait(User user, const JobPtr& job, runtime::Clo
     make_spare(job);
     forget_oldest();
     used_[user].waited += runtime::Clock::now() - since;
-    return is_done ? job->result : failed("stopped");
+    if (!is_done) return failed("stopped");
+    if (job->result.is_accident) {  // the next size that wants it tries again
+        const auto known = jobs_.find(runtime::key_text(job->key));
+        if (known != jobs_.end() && known->second == job) jobs_.erase(known);
+    }
+    return job->result;
 }
 
 /// A signal's handler sets the flag and can wake nobody, so it is looked at ever again.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <thread>
 
+#include "runtime/workers/deadline.h"
+
 namespace hone::tuner {
 namespace {
 
@@ -92,9 +94,10 @@ void EnergyMeter::enqueue(const Replays& replays, std::int64_t count, std::size_
 /// Looks at NVML on the way, once at least.
 void EnergyMeter::wait(CUevent event, PowerReadings& readings, Clock::time_point deadline) const {
     Clock::time_point next_look{};
+    runtime::Deadline limit(deadline);
     do {
+        if (limit.has_passed()) throw DeadlinePassed{};
         const Clock::time_point now = Clock::now();
-        if (now >= deadline) throw DeadlinePassed{};
         if (now >= next_look) {
             readings.look(now);
             next_look = now + look_interval;

@@ -112,7 +112,9 @@ GpuMeasurer::Reply GpuMeasurer::request(const json& head, std::span<const std::b
 
 GpuMeasurer::Reply GpuMeasurer::receive(Clock::time_point since, milliseconds limit) {
     Message reply;
-    const Received received = worker_->channel().receive(reply, since + limit + options_.grace);
+    // From now on at the earliest: this process may have stood still since.
+    const Clock::time_point moment = std::max(since + limit, Clock::now()) + options_.grace;
+    const Received received = worker_->channel().receive(reply, moment);
     busy_ += Clock::now() - since;
     switch (received) {
         case Received::message: break;

@@ -43,6 +43,7 @@ struct ModelOperator {
     /// Does what others of the list do: over a cache in pages, with filters, or as a step of the decoder
     /// does.
     bool alternative = false;
+    bool of_steps = false;  ///< the decoder's alone
     /// Has a norm or a sum in it: which kernel is best shows in a whole step alone (`hone tune --chain`).
     bool chosen_in_steps = false;
 };

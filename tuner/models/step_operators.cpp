@@ -73,7 +73,8 @@ class StepOperators {
                          .sizes = std::move(sizes),
                          .count = count,
                          .shape = std::move(shape),
-                         .alternative = true});
+                         .alternative = true,
+                         .of_steps = true});
     }
 
     void add_look_ups() {

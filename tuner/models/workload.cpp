@@ -45,21 +45,6 @@ void append_new(std::vector<Problem>& problems, std::vector<Problem> more) {
     }
 }
 
-/// Problems of one static part stand together, sizes ascending: images are shared and a neighbour's winner is
-/// known.
-void group_by_static_part(std::vector<Problem>& problems) {
-    std::vector<Problem> parts;
-    for (const Problem& problem : problems) append_new(parts, {static_part(problem)});
-    const auto position = [&](const Problem& problem) {
-        return std::find(parts.begin(), parts.end(), static_part(problem)) - parts.begin();
-    };
-    std::stable_sort(problems.begin(), problems.end(), [&](const Problem& left, const Problem& right) {
-        const auto at_left = position(left);
-        const auto at_right = position(right);
-        return at_left != at_right ? at_left < at_right : left.values < right.values;
-    });
-}
-
 /// The dynamic fields that the text leaves out.
 std::vector<const Field*> open_fields(const Family& family, const std::string& text) {
     std::string error;
@@ -116,12 +101,26 @@ Workload model_workload(const Model& model, const WorkloadOptions& options) {
         }
         std::vector<Problem> problems = problems_of(op, *find_family(op.family), model.name);
         if (problems.empty()) continue;  // no call has as few tokens, or as many
-        workload.tuned.push_back({.role = op.role, .problem = problems.front(), .count = op.count});
+        workload.tuned.push_back(
+            {.role = op.role, .problem = problems.front(), .count = op.count, .of_steps = op.of_steps});
         if (op.chosen_in_steps) append_new(workload.chosen_in_steps, problems);
         append_new(workload.problems, std::move(problems));
     }
     group_by_static_part(workload.problems);
     return workload;
+}
+
+void group_by_static_part(std::vector<Problem>& problems) {
+    std::vector<Problem> parts;
+    for (const Problem& problem : problems) append_new(parts, {static_part(problem)});
+    const auto position = [&](const Problem& problem) {
+        return std::find(parts.begin(), parts.end(), static_part(problem)) - parts.begin();
+    };
+    std::stable_sort(problems.begin(), problems.end(), [&](const Problem& left, const Problem& right) {
+        const auto at_left = position(left);
+        const auto at_right = position(right);
+        return at_left != at_right ? at_left < at_right : left.values < right.values;
+    });
 }
 
 void drop_chosen_in_steps(Workload& workload) {

@@ -16,6 +16,7 @@ struct TunedOperator {
     std::string role;
     Problem problem;  ///< at the fewest tokens
     std::int64_t count = 1;
+    bool of_steps = false;
 };
 
 /// What processes ran of a problem, as a capture says.
@@ -44,6 +45,9 @@ struct Workload {
 [[nodiscard]] std::vector<std::string> warnings_of(const Workload& workload);
 
 [[nodiscard]] Workload model_workload(const Model& model, const WorkloadOptions& options);
+/// Problems of one static part stand together, sizes ascending: images are shared and a neighbour's winner is
+/// known.
+void group_by_static_part(std::vector<Problem>& problems);
 /// What is raced problem by problem.
 void drop_chosen_in_steps(Workload& workload);
 /// One operator or family by its name (kernel_templates/names.h): `fields` as spelled_fields takes them. They

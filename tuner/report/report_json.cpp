@@ -82,7 +82,10 @@ Json as_json(const ModelOperator& op) {
 }
 
 Json as_json(const TunedOperator& op) {
-    return {{"role", op.role}, {"problem", to_string(op.problem)}, {"count", op.count}};
+    return {{"role", op.role},
+            {"problem", to_string(op.problem)},
+            {"count", op.count},
+            {"of_steps", op.of_steps}};
 }
 
 Json as_json(const DeviceTraits& traits) {

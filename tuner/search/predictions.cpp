@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <ranges>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -19,8 +18,8 @@ constexpr std::size_t most_kept = 1024;  // candidates of a problem
 
 std::vector<Candidate> best_of(const std::vector<RankedCandidate>& ranked, PredictionShare share) {
     std::vector<MeasuredKernel> first;
-    for (const RankedCandidate& next : ranked | std::views::take(std::max(share.best, share.pool)))
-        first.push_back({next.candidate, next.predicted_us});
+    const std::size_t count = std::min(ranked.size(), std::max(share.best, share.pool));
+    for (std::size_t i = 0; i < count; ++i) first.push_back({ranked[i].candidate, ranked[i].predicted_us});
     if (share.pool > share.best) first = shortlist(first, share.best);
     std::vector<Candidate> best;
     for (const MeasuredKernel& kernel : first) best.push_back(kernel.candidate);
