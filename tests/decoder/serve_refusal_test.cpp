@@ -124,10 +124,16 @@ TEST_CASE("fields that change nothing are no reason to refuse") {
                          {"length_penalty", 1.0},
                          {"skip_special_tokens", true},
                          {"guided_json", nullptr},
-                         {"chat_template_kwargs", json::object()},
+                         {"chat_template_kwargs", {{"enable_thinking", true}}},
+                         {"no_stop_trim", false},
                          {"add_generation_prompt", true},
                          {"continue_final_message", false}})
               .status == 200);
+    const json goes_on{{"prompt", "a"}, {"ignore_eos", true}, {"min_tokens", 3}, {"max_tokens", 3}};
+    CHECK(server.complete(goes_on).status == 200);
+    json may_stop = goes_on;
+    may_stop["stop"] = "b";
+    CHECK(server.complete(may_stop).status == 400);
 }
 
 TEST_CASE("fields of other servers that would change the answer are refused, and not passed over") {
@@ -147,6 +153,9 @@ TEST_CASE("fields of other servers that would change the answer are refused, and
         {"guided_regex", "a+"},
         {"guided_choice", {"a", "b"}},
         {"guided_grammar", "root ::= a"},
+        {"json_schema", "{}"},
+        {"regex", "a+"},
+        {"lora_path", "adapter"},
         {"structured_outputs", {{"regex", "a"}}},
         {"chat_template", "{{ messages }}"},
         {"chat_template_kwargs", {{"enable_thinking", false}}},

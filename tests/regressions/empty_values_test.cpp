@@ -60,3 +60,11 @@ TEST_CASE("what an unset variable selects, limits or names is no selection, limi
     }
     CHECK(sandbox.run({"tune", "gpt2", "--dry-run", "--op", "LayerNorm", "--replay"}).code == 0);
 }
+
+TEST_CASE("a value that ends like an empty option is a value") {
+    const Sandbox sandbox;
+    const Ended ended = sandbox.run({"tune", "--op", "rmsnorm", "--fields", "--- hidden =", "--dry-run"});
+    CHECK(ended.code == 2);
+    CHECK(ended.err.find("no option") == std::string::npos);
+    CHECK(ended.err.find("'---' is not of the form") != std::string::npos);
+}

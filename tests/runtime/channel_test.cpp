@@ -83,7 +83,10 @@ TEST_CASE("a process that was stopped has not waited meanwhile") {
     std::this_thread::sleep_for(std::chrono::milliseconds(3500));
     REQUIRE(kill(child, SIGCONT) == 0);
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    pair.write(frame(frame_magic, 2, 0, "{}"));
+    // Nor for what comes behind the first part.
+    pair.write(frame(frame_magic, 2, 4, "{}"));
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    pair.write("blob");
     int status = -1;
     REQUIRE(waitpid(child, &status, 0) == child);
     CHECK(status == 0);
