@@ -16,7 +16,8 @@ namespace hone::c_api {
 [[noreturn]] void refuse(const char* field, std::int64_t value, const char* allowed);
 /// The same for a field that later versions may use.
 void check_reserved(std::uint32_t given);
-void check_format(hone_text_format given);
+/// C may pass any value, which C++ must not read as one of the enumeration.
+void check_format(const hone_text_format& given);
 
 /// hone_*_init(): the caller's struct, of `size` bytes, gets the defaults.
 template <class Struct>
@@ -38,7 +39,7 @@ hone_status prepare(hone_runtime* runtime, const Description* given, hone_operat
 
 /// Where the text of hone_*_explain() goes.
 struct TextOut {
-    hone_text_format format = HONE_TEXT;
+    const hone_text_format& format;  ///< not read before check_format()
     char* text = nullptr;
     std::size_t capacity = 0;
     std::size_t* length = nullptr;

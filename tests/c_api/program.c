@@ -85,6 +85,9 @@ static void check_backward(hone_runtime* runtime) {
 
     size_t length = 0;
     CHECK(hone_rms_norm_backward_explain(runtime, &norm, 16, HONE_JSON, NULL, 0, &length) == HONE_OK);
+    const hone_text_format unknown = (hone_text_format)-1;
+    CHECK(hone_rms_norm_backward_explain(runtime, &norm, 16, unknown, NULL, 0, &length) == HONE_BAD_ARGUMENT);
+    CHECK(strstr(hone_last_error(), "format is -1; allowed: ") != NULL);
     CHECK(length > 100);
     norm.reserved = 1;
     CHECK(hone_rms_norm_backward_prepare(runtime, &norm, &op) == HONE_BAD_ARGUMENT);

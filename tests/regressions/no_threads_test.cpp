@@ -21,7 +21,7 @@ TEST_CASE("looking needs no second thread, and what does need one says which lim
     Sandbox sandbox;
     sandbox.use_fake_gpus();
     const std::string norm = R"(--op rmsnorm --fields "dtype=bf16 hidden=512" --tokens 1)";
-    for (const std::string words :
+    for (const std::string& words :
          {std::string("list"), std::string("explain rmsnorm dtype=bf16 hidden=512 rows=1"),
           std::string("spaces rmsnorm"), "tune --dry-run " + norm}) {
         CAPTURE(words);
