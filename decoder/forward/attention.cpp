@@ -57,12 +57,12 @@ void Forward::enqueue_append(std::int64_t layer, const Step& step) {
         args.kv_lengths = in.kv_lengths;
         args.page_table = in.pages;
         args.page_table_stride = step.inputs.pages_a_sequence();
-        require(runtime_, operators_.append.run(gpu_.stream(), args, step.sequences), "rotation and append");
+        require(operators_.append.run(gpu_.stream(), args, step.sequences), "rotation and append");
         return;
     }
     args.positions = in.positions;
     args.slots = in.slots;
-    require(runtime_, operators_.append_anyhow.run(gpu_.stream(), args, step.tokens), "rotation and append");
+    require(operators_.append_anyhow.run(gpu_.stream(), args, step.tokens), "rotation and append");
 }
 
 /// Both of what is new and of the cache. Older keys and values may be read before the projection has ended:
@@ -97,7 +97,6 @@ void Forward::enqueue_appending(std::int64_t layer, const Step& step) {
                                    .softcap = static_cast<float>(m.softcap),
                                    .epsilon = static_cast<float>(m.norm_epsilon)};
     require(
-        runtime_,
         operators_.appending[model_.window_of(layer)].run(gpu_.stream(), args, {step.sequences, step.kv_len}),
         "attention with the append");
 }
@@ -125,13 +124,13 @@ void Forward::enqueue_attention(std::int64_t layer, const Step& step) {
     args.q_strides.batch = model_.qkv_width();
     const AttentionSizes sizes{step.sequences, step.longest, step.kv_len};
     if (step.longest == 1) {
-        require(runtime_, operators_.one_query[window].run(gpu_.stream(), args, sizes), "attention");
+        require(operators_.one_query[window].run(gpu_.stream(), args, sizes), "attention");
         return;
     }
     args.q_starts = in.q_starts;
     args.q_tokens = step.tokens;
     args.prompts = step.prompts;
-    require(runtime_, operators_.any_queries[window].run(gpu_.stream(), args, sizes), "attention");
+    require(operators_.any_queries[window].run(gpu_.stream(), args, sizes), "attention");
 }
 
 }  // namespace hone::decoder

@@ -9,15 +9,13 @@ void Forward::enqueue_routing(const LayerWeights& layer, const Step& step) {
     Memory& memory = *memory_;
     const LinearArgs router{
         .x = product_input(step), .out = memory.routed->logits.data(), .workspace = memory.workspace.data()};
-    require(runtime_, operators_.experts.router.run(gpu_.stream(), layer.router, router, step.tokens),
-            "router");
+    require(operators_.experts.router.run(gpu_.stream(), layer.router, router, step.tokens), "router");
     const ExpertRoutingArgs routing{.logits = memory.routed->logits.data(),
                                     .routing_weights = memory.routed->weights.data(),
                                     .starts = memory.routed->starts.data(),
                                     .rows = memory.routed->rows.data(),
                                     .workspace = memory.workspace.data()};
-    require(runtime_, operators_.experts.routing.run(gpu_.stream(), routing, step.tokens),
-            "routing to experts");
+    require(operators_.experts.routing.run(gpu_.stream(), routing, step.tokens), "routing to experts");
 }
 
 void Forward::enqueue_experts(const LayerWeights& layer, const Step& step) {
@@ -27,7 +25,7 @@ void Forward::enqueue_experts(const LayerWeights& layer, const Step& step) {
                               .rows = memory.routed->rows.data(),
                               .out = memory.routed->between.data(),
                               .workspace = memory.workspace.data()};
-    require(runtime_, operators_.experts.up.run(gpu_.stream(), layer.gate, layer.up, up, step.tokens),
+    require(operators_.experts.up.run(gpu_.stream(), layer.gate, layer.up, up, step.tokens),
             "gate and up of experts");
     const ExpertLinearArgs down{.x = memory.routed->between.data(),
                                 .starts = memory.routed->starts.data(),
@@ -35,7 +33,7 @@ void Forward::enqueue_experts(const LayerWeights& layer, const Step& step) {
                                 .routing_weights = memory.routed->weights.data(),
                                 .out = memory.delta.data(),
                                 .workspace = memory.workspace.data()};
-    require(runtime_, operators_.experts.down.run(gpu_.stream(), layer.down, layer.down, down, step.tokens),
+    require(operators_.experts.down.run(gpu_.stream(), layer.down, layer.down, down, step.tokens),
             "down of experts");
 }
 

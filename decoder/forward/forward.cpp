@@ -11,15 +11,6 @@
 
 namespace hone::decoder {
 
-void require(const Runtime& runtime, Status status, const char* what) {
-    if (status == Status::ok) return;
-    if (status == Status::launch_failed)
-        throw Error(fmt::format("{}: {}", what, runtime.last_launch_error()), "",
-                    "hone doctor checks driver and GPUs");
-    const char* hint = status == Status::capturing ? ": the decoder runs without HONE_CHECK_INDICES" : "";
-    throw DecoderError(fmt::format("{}: {}{}", what, describe(status), hint));
-}
-
 namespace {
 
 /// Sequences that a graph is made for: a step takes the next one that has room.
@@ -40,6 +31,15 @@ std::int64_t graph_length(std::int64_t kv_len) {
     std::int64_t length = least_graph_length;
     while (length < kv_len) length *= graph_length_step;
     return length;
+}
+
+void Forward::require(Status status, const char* what) const {
+    if (status == Status::ok) return;
+    if (status == Status::launch_failed)
+        throw Error(fmt::format("{}: {}", what, runtime_.last_launch_error()), "",
+                    "hone doctor checks driver and GPUs");
+    const char* hint = status == Status::capturing ? ": the decoder runs without HONE_CHECK_INDICES" : "";
+    throw DecoderError(fmt::format("{}: {}{}", what, describe(status), hint));
 }
 
 Forward::Forward(const Gpu& gpu, Runtime& runtime, const Description& model, const ModelWeights& weights,
@@ -151,7 +151,7 @@ void Forward::enqueue_rows(const EmbeddingKernel& kernel, const StepInputs& inpu
                              .table = from.data(),
                              .out = to.data(),
                              .vocabulary = capacity_.step_tokens};
-    require(runtime_, kernel.run(gpu_.stream(), args, rows), "rows that tokens are drawn from");
+    require(kernel.run(gpu_.stream(), args, rows), "rows that tokens are drawn from");
 }
 
 /// Whether its products have norms and sums in them.
@@ -209,7 +209,7 @@ void Forward::enqueue_embedding(const Step& step) {
                                   .vocabulary = m.vocab_size,
                                   .position_rows = m.max_position_embeddings,
                                   .scale = model_.embedding_scale()};
-    require(runtime_, operators_.embedding.run(gpu_.stream(), embedding, step.tokens), "embedding");
+    require(operators_.embedding.run(gpu_.stream(), embedding, step.tokens), "embedding");
 }
 
 std::byte* Forward::stream_of(const Step& step) const {
@@ -236,7 +236,7 @@ NormArgs Forward::norm_args(const NormWeight& weight, bool of_sum, const Step& s
 
 void Forward::enqueue_norm(const NormWeight& weight, bool of_sum, const Step& step) {
     const NormKernel& kernel = of_sum ? operators_.norm : operators_.first_norm;
-    require(runtime_, kernel.run(gpu_.stream(), norm_args(weight, of_sum, step), step.tokens), "norm");
+    require(kernel.run(gpu_.stream(), norm_args(weight, of_sum, step), step.tokens), "norm");
 }
 
 /// The norm whose results a product takes, as numbers or as codes with scales. Where models have none, the
@@ -248,7 +248,7 @@ void Forward::enqueue_norm_in_front(const NormWeight& weight, bool of_sum, const
     }
     if (!operators_.norms_write_codes) return enqueue_norm(weight, of_sum, step);
     const NormKernel& kernel = of_sum ? operators_.coded_norm : operators_.first_coded_norm;
-    require(runtime_, kernel.run(gpu_.stream(), norm_args(weight, of_sum, step), step.tokens), "norm");
+    require(kernel.run(gpu_.stream(), norm_args(weight, of_sum, step), step.tokens), "norm");
 }
 
 void Forward::enqueue_qkv(const LayerWeights& layer, const Step& step) {
@@ -262,7 +262,7 @@ void Forward::enqueue_qkv(const LayerWeights& layer, const Step& step) {
         args.epsilon = model_.stream_epsilon();
     }
     const Product& qkv = products_of(step).qkv;
-    require(runtime_, qkv.run(gpu_.stream(), layer.qkv, args, step.tokens, memory_->normed_scales.data()),
+    require(qkv.run(gpu_.stream(), layer.qkv, args, step.tokens, memory_->normed_scales.data()),
             "projection of queries, keys and values");
 }
 
@@ -276,7 +276,7 @@ void Forward::enqueue_head_norms(const LayerWeights& layer, const Step& step) {
                             .x_stride = stride,
                             .out_stride = stride,
                             .epsilon = static_cast<float>(model_.model.norm_epsilon)};
-        require(runtime_, kernel.run(gpu_.stream(), args, step.tokens), "norm of all heads");
+        require(kernel.run(gpu_.stream(), args, step.tokens), "norm of all heads");
     };
     std::byte* const q = memory_->qkv.data();
     normalize(operators_.query_norm, layer.q_norm, q);
@@ -291,7 +291,7 @@ void Forward::enqueue_output(const LayerWeights& layer, const Step& step) {
                     .workspace = memory_->workspace.data()};
     if (is_whole(step)) args.residual = args.out = stream_of(step);
     const Product& output = products_of(step).output;
-    require(runtime_, output.run(gpu_.stream(), layer.output, args, step.tokens), "projection of attention");
+    require(output.run(gpu_.stream(), layer.output, args, step.tokens), "projection of attention");
 }
 
 void Forward::enqueue_network(const LayerWeights& layer, const Step& step) {
@@ -303,7 +303,7 @@ void Forward::enqueue_network(const LayerWeights& layer, const Step& step) {
         args.epsilon = model_.stream_epsilon();
     }
     const Network& network = products_of(step).network;
-    require(runtime_, network.run(gpu_.stream(), layer, args, step.tokens, memory_->normed_scales.data()),
+    require(network.run(gpu_.stream(), layer, args, step.tokens, memory_->normed_scales.data()),
             "feed-forward network");
 }
 
@@ -313,7 +313,7 @@ void Forward::enqueue_norm_behind(const NormWeight& weight, const Step& step) {
                           .bias = weight.bias,
                           .out = memory_->delta.data(),
                           .epsilon = static_cast<float>(model_.model.norm_epsilon)};
-    require(runtime_, operators_.first_norm.run(gpu_.stream(), behind, step.tokens), "norm");
+    require(operators_.first_norm.run(gpu_.stream(), behind, step.tokens), "norm");
 }
 
 void Forward::enqueue_head(const void* x, std::int64_t rows) {
@@ -321,7 +321,7 @@ void Forward::enqueue_head(const void* x, std::int64_t rows) {
                           .bias = weights_.head_bias,
                           .out = memory_->logits.data(),
                           .workspace = memory_->workspace.data()};
-    require(runtime_, operators_.head.run(gpu_.stream(), weights_.head, args, rows), "language head");
+    require(operators_.head.run(gpu_.stream(), weights_.head, args, rows), "language head");
 }
 
 void Forward::enqueue_sample(const StepInputs& inputs, std::int64_t rows, bool filters) {
@@ -335,7 +335,7 @@ void Forward::enqueue_sample(const StepInputs& inputs, std::int64_t rows, bool f
                           .counter = in.counter,
                           .out = memory_->drawn.data()};
     const SampleKernel& kernel = filters ? operators_.filtered_sample : operators_.sample;
-    require(runtime_, kernel.run(gpu_.stream(), args, rows), "sampling");
+    require(kernel.run(gpu_.stream(), args, rows), "sampling");
 }
 
 std::int64_t Forward::padded(std::int64_t sequences) const {

@@ -136,6 +136,9 @@ class Forward {
         bool filters = false;         ///< tokens are drawn from some of the vocabulary
         std::optional<Part> without;  ///< left out, for benchmarks
     };
+    /// Throws DecoderError where an operator refuses a call, and Error with the driver's words where that
+    /// does.
+    void require(Status status, const char* what) const;
 
     /// Without this part, for benchmarks: of steps with prompts alone.
     void start(std::span<const StepPart> parts, std::span<const Draw> draws, std::optional<Part> without);

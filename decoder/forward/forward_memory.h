@@ -12,9 +12,6 @@
 
 namespace hone::decoder {
 
-/// Throws DecoderError where an operator refuses a call, and Error with the driver's words where that does.
-void require(const Runtime& runtime, Status status, const char* what);
-
 [[nodiscard]] inline std::size_t elements(std::int64_t count) { return static_cast<std::size_t>(count); }
 
 /// What lies between the operators. x is the residual stream, `delta` what the next norm adds to it.

@@ -50,9 +50,7 @@ WeightKinds kinds_of_networks(const ModelWeights& weights, bool with_experts = f
 
 /// What norms in front of products write.
 NormOutput output_of_norms(const Description& model, const ModelWeights& weights) {
-    const auto has_codes = [](const LayerWeights& layer) {
-        return layer.qkv.is_coded && layer.up.is_coded;
-    };
+    const auto has_codes = [](const LayerWeights& layer) { return layer.qkv.is_coded && layer.up.is_coded; };
     return std::ranges::all_of(weights.layers, has_codes)
                ? models::norm_output(model.model, weights.code_format)
                : NormOutput::same;
@@ -128,8 +126,8 @@ class Operators::Preparations {
         add(part, kernel, [this, description] { return runtime_.prepare(description); });
     }
     template <class Kernel, class Operator>
-    void add_product(Part part, Kernel& kernel, const Operator& description, const WeightKinds& weights,
-                     bool takes_codes = false) {
+    void add_product(std::optional<Part> part, Kernel& kernel, const Operator& description,
+                     const WeightKinds& weights, bool takes_codes = false) {
         add(part, kernel, [this, description, weights, takes_codes] {
             return Kernel(runtime_, description, weights, takes_codes);
         });
@@ -203,10 +201,8 @@ class Operators::Preparations {
     }
 
     void add_experts() {
-        add(std::nullopt, to_.experts.router, [this] {
-            return Product(runtime_, models::router(model_, tokens_),
-                           kinds_of(weights_, &LayerWeights::router));
-        });
+        add_product({}, to_.experts.router, models::router(model_, tokens_),
+                    kinds_of(weights_, &LayerWeights::router));
         add_operator({}, to_.experts.routing, models::expert_routing(model_, tokens_));
         const WeightKinds weights = kinds_of_networks(weights_, true);
         add(Part::network, to_.experts.up, [this, weights] {
