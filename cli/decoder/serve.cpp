@@ -106,11 +106,6 @@ void say_ready(const decoder::ServedModel& model, const std::string& address, co
 }
 
 Outcome serve(const Options& options, const Console& console) {
-    if (options.host.empty()) {  // the system takes it for every address
-        throw Failure::usage("bad_option",
-                             "--host: no address; allowed: 127.0.0.1 for this machine "
-                             "alone, 0.0.0.0 for every address, or one of them");
-    }
     if (options.step_stretch != 0 && !(options.step_stretch >= 1)) {
         throw Failure::usage(
             "bad_option", fmt::format("--step-stretch is {}; allowed: 0, or from 1", options.step_stretch));
