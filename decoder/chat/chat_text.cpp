@@ -71,16 +71,21 @@ std::string llama3_message(std::string_view role, std::string_view content) {
     return fmt::format("<|start_header_id|>{}<|end_header_id|>\n\n{}<|eot_id|>", role, content);
 }
 
-std::string llama3_text(const ChatFormat& format, const Conversation& conversation, const ChatWords& words) {
+std::string llama3_text(const ChatFormat& format, const Conversation& conversation, const ChatWords& words,
+                        const ChatVariables& variables) {
     std::string text = words.bos;
     std::size_t first = 0;
     if (format.says_dates) {
         first = begins_with_system(conversation) ? 1 : 0;
         const std::string_view system =
             first == 1 ? trimmed(conversation.front().content) : std::string_view();
-        text += llama3_message("system",
-                               fmt::format("Cutting Knowledge Date: December 2023\nToday Date: {}\n\n{}",
-                                           format.date.empty() ? words.today : format.date, system));
+        const bool has_own_date = format.takes_date && !variables.date_string.empty();
+        const std::string& date = has_own_date          ? variables.date_string
+                                  : format.date.empty() ? words.today
+                                                        : format.date;
+        text += llama3_message(
+            "system",
+            fmt::format("Cutting Knowledge Date: December 2023\nToday Date: {}\n\n{}", date, system));
     }
     for (std::size_t i = first; i < conversation.size(); ++i)
         text += llama3_message(name_of(conversation[i].role), trimmed(conversation[i].content));
@@ -138,7 +143,8 @@ std::string opened_text(const ChatFormat& format, const Conversation& conversati
     return text;
 }
 
-std::string chatml_text(const ChatFormat& format, const Conversation& conversation) {
+std::string chatml_text(const ChatFormat& format, const Conversation& conversation,
+                        const ChatVariables& variables) {
     if (format.has_separator) return separated_text(conversation);
     if (format.opens_answers) return opened_text(format, conversation);
     std::string text;
@@ -154,7 +160,8 @@ std::string chatml_text(const ChatFormat& format, const Conversation& conversati
                                : message.content);
     }
     if (format.continues_answers && conversation.back().role == Role::assistant) return text;
-    return text + "<|im_start|>assistant\n";
+    text += "<|im_start|>assistant\n";
+    return variables.enable_thinking ? text : text + format.no_thoughts;
 }
 
 std::string mistral_text(const ChatFormat& format, const Conversation& conversation, const ChatWords& words) {
@@ -202,15 +209,16 @@ std::string phi3_text(const ChatFormat& format, const Conversation& conversation
 
 }  // namespace
 
-std::string chat_text(const ChatFormat& format, const Conversation& said, const ChatWords& words) {
+std::string chat_text(const ChatFormat& format, const Conversation& said, const ChatWords& words,
+                      const ChatVariables& variables) {
     if (said.empty()) throw DecoderError("the conversation is empty");
     Conversation conversation = said;
     for (Message& message : conversation) {  // a terminal and C send what they like
         if (!is_utf8(message.content)) message.content = lossy_utf8(message.content);
     }
     switch (format.family) {
-        case ChatFamily::llama3: return llama3_text(format, conversation, words);
-        case ChatFamily::chatml: return chatml_text(format, conversation);
+        case ChatFamily::llama3: return llama3_text(format, conversation, words, variables);
+        case ChatFamily::chatml: return chatml_text(format, conversation, variables);
         case ChatFamily::mistral: return mistral_text(format, conversation, words);
         case ChatFamily::gemma: return gemma_text(conversation, words);
         case ChatFamily::phi3: return phi3_text(format, conversation);

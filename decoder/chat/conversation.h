@@ -26,4 +26,10 @@ struct Message {
 
 using Conversation = std::vector<Message>;
 
+/// Variables of a chat template that a request may set.
+struct ChatVariables {
+    bool enable_thinking = true;  ///< false: an answer begins behind thoughts that are none
+    std::string date_string{};    ///< the day that the model is told; empty: as the template has it
+};
+
 }  // namespace hone::decoder

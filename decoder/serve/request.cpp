@@ -27,8 +27,6 @@ bool is_false_or_0(const json& value) { return value == false || value == 0; }
 bool is_0(const json& value) { return value.is_number() && value == 0; }
 bool is_1(const json& value) { return value.is_number() && value == 1; }
 bool is_empty(const json& value) { return value.is_structured() && value.empty(); }
-/// Qwen3's default, which no other template that is known reads.
-bool is_usual(const json& value) { return is_empty(value) || value == json{{"enable_thinking", true}}; }
 bool is_no_text(const json& value) { return value == ""; }
 bool is_plain_text(const json& value) {
     return value.is_object() && (value.empty() || value.value("type", json()) == "text");
@@ -73,7 +71,6 @@ constexpr Undone undone[]{
     {"no_stop_trim", is_false, "false: a text ends before its stop"},
     {"lora_path", is_nothing, "none: the model is taken as it is"},
     {"chat_template", is_nothing, "none: the folder's is taken"},
-    {"chat_template_kwargs", is_usual, "none: the folder's template is taken as it is"},
     {"add_generation_prompt", is_true, "true: the assistant answers"},
     {"continue_final_message", is_false, "false: the assistant begins a new message"},
 };
@@ -238,7 +235,31 @@ ApiRequest read_chat(std::string_view body, std::int64_t seed) {
     ApiRequest request = read_common(fields, seed);
     request.is_chat = true;
     request.conversation = read_messages(fields);
+    if (const json* values = fields.find("chat_template_kwargs")) {
+        if (!values->is_object() || values->size() > max_template_values)
+            fields.refuse("chat_template_kwargs",
+                          fmt::format("an object: up to {} variables of the chat template, by name",
+                                      max_template_values));
+        request.template_values = *values;
+    }
     return request;
+}
+
+ChatVariables read_variables(const json& values, const ChatTemplate& chat) {
+    const Fields fields(values, "chat_template_kwargs.");
+    ChatVariables variables;
+    for (const auto& [name, value] : values.items()) {
+        if (value.is_null() || !chat.mentions(name)) continue;
+        if (name == "enable_thinking") {
+            variables.enable_thinking = fields.boolean(name.c_str());
+        } else if (name == "date_string" && chat.format().takes_date) {
+            variables.date_string = fields.text(name.c_str()).value_or("");
+        } else {
+            fields.refuse(name.c_str(),
+                          "none: of the template's variables enable_thinking and date_string are taken");
+        }
+    }
+    return variables;
 }
 
 }  // namespace hone::decoder

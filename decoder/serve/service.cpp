@@ -226,9 +226,11 @@ std::vector<int> Service::prompt_of(const Prompt& prompt) const {
 std::vector<std::vector<int>> Service::prompts_of(const ApiRequest& request) const {
     std::vector<std::vector<int>> prompts;
     try {
-        if (request.is_chat)
-            return {model_.tokenizer.encode(model_.chat->render(request.conversation),
+        if (request.is_chat) {
+            const ChatVariables variables = read_variables(request.template_values, *model_.chat);
+            return {model_.tokenizer.encode(model_.chat->render(request.conversation, variables),
                                             {.add_special_tokens = false})};
+        }
         for (const Prompt& prompt : request.prompts) prompts.push_back(prompt_of(prompt));
     } catch (const DecoderError& error) {
         throw ApiError(400, error.what(), request.is_chat ? "messages" : "prompt");

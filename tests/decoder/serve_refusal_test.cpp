@@ -158,7 +158,7 @@ TEST_CASE("fields of other servers that would change the answer are refused, and
         {"lora_path", "adapter"},
         {"structured_outputs", {{"regex", "a"}}},
         {"chat_template", "{{ messages }}"},
-        {"chat_template_kwargs", {{"enable_thinking", false}}},
+        {"chat_template_kwargs", true},
         {"add_generation_prompt", false},
         {"continue_final_message", true},
     };
@@ -169,6 +169,36 @@ TEST_CASE("fields of other servers that would change the answer are refused, and
         CHECK(response.status == 400);
         CHECK(response.json()["error"]["param"] == name);
         CHECK(response.message().find("; allowed: ") != std::string::npos);
+    }
+}
+
+TEST_CASE("variables of the chat template that it reads and that are not done are refused") {
+    const MadeServer server(
+        "text", {}, 256,
+        made_model("{% set last_query_index = '</think>' %}{% if enable_thinking is false %}"
+                   "{{ '<think>\n\n</think>\n\n' }}{% endif %}"));
+    json many = json::object();
+    for (int i = 0; i < 65; ++i) many["variable" + std::to_string(i)] = i;
+    const std::vector<std::pair<json, const char*>> refusals{
+        {{{"enable_thinking", "false"}},
+         R"(chat_template_kwargs.enable_thinking is "false"; allowed: true or false)"},
+        {{{"enable_thinking", 0}}, "chat_template_kwargs.enable_thinking is 0; allowed: true or false"},
+        {{{"last_query_index", 1}},
+         "chat_template_kwargs.last_query_index is 1; allowed: none: of the template's variables "
+         "enable_thinking and date_string are taken"},
+        {json::array({1}),
+         "chat_template_kwargs is an array of 1; allowed: an object: up to 64 variables of the "
+         "chat template, by name"},
+        {many,
+         "chat_template_kwargs is an object; allowed: an object: up to 64 variables of the chat template, "
+         "by name"},
+    };
+    for (const auto& [values, message] : refusals) {
+        CAPTURE(values.dump());
+        const HttpResponse response = server.chat(
+            {{"messages", {{{"role", "user"}, {"content", "a"}}}}, {"chat_template_kwargs", values}});
+        CHECK(response.status == 400);
+        CHECK(response.message() == message);
     }
 }
 

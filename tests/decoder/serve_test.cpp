@@ -208,6 +208,33 @@ TEST_CASE("a chat is answered, as a whole and in pieces") {
     CHECK(whole == script);
 }
 
+TEST_CASE("chat_template_kwargs reach the template, and those that it does not read change nothing") {
+    const std::string thinks =
+        "{% set last_query_index = '</think>' %}{% if enable_thinking is defined and enable_thinking is "
+        "false %}"
+        "{{ '<think>\n\n</think>\n\n' }}{% endif %}";
+    MadeServer server(script, {}, 256, made_model(thinks));
+    const std::string text =
+        "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHello<|im_end|>\n<|im_start|>assistant\n";
+    const auto prompt_with = [&](MadeServer& asked, const json& values) {
+        const json messages{{{"role", "user"}, {"content", "Hello"}}};
+        const HttpResponse response = asked.chat({{"messages", messages}, {"chat_template_kwargs", values}});
+        CHECK(response.status == 200);
+        return asked.engine().last_request().prompt;
+    };
+    const auto ids = [&](const std::string& of) {
+        return server.tokenizer().encode(of, {.add_special_tokens = false});
+    };
+    for (const json& values : {json(), json::object(), json{{"enable_thinking", true}},
+                               json{{"enable_thinking", nullptr}}, json{{"thinking_budget", 5}}})
+        CHECK(prompt_with(server, values) == ids(text));
+    CHECK(prompt_with(server, {{"enable_thinking", false}}) == ids(text + "<think>\n\n</think>\n\n"));
+    MadeServer without(script);
+    CHECK(prompt_with(without, {{"enable_thinking", false}}) == ids(text));
+    CHECK(server.complete({{"prompt", "a"}, {"chat_template_kwargs", {{"enable_thinking", false}}}}).status ==
+          200);
+}
+
 TEST_CASE("one connection serves one request after the other") {
     MadeServer server(script);
     HttpClientSocket client(server.port());
