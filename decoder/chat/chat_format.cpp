@@ -180,6 +180,7 @@ ChatFormat read_chatml(const Template& from) {
     ChatFormat format{.family = ChatFamily::chatml};
     format.drops_thoughts = has(code, "</think>");
     if (format.drops_thoughts) {
+        format.takes_thoughts = has(code, "message.reasoning_content is ");
         format.no_thoughts = literal_behind(code, "enable_thinking is false%}{{`");
         if (format.no_thoughts.empty() || !has(code, "last_query_index"))
             refuse(from.text, "of ChatML's kind, thinking otherwise than Qwen3's");

@@ -24,6 +24,7 @@ struct ChatFormat {
     std::string default_system{};  ///< for conversations that begin without one
     bool has_default_system = false;
     bool drops_thoughts = false;     ///< Qwen3: <think>...</think> of earlier answers
+    bool takes_thoughts = false;     ///< also those that an answer has beside its content
     std::string no_thoughts{};       ///< what an answer begins with where enable_thinking is false
     bool continues_answers = false;  ///< behind an answer of the assistant no other one begins
     // Mistral: what stands around messages.

@@ -103,11 +103,14 @@ std::size_t last_query(const Conversation& conversation) {
 }
 
 /// An answer of Qwen3's: thoughts stay where no question followed.
-std::string thoughtful_answer(std::string_view content, bool follows_query, bool is_last) {
+std::string thoughtful_answer(const Message& message, bool takes_thoughts, bool follows_query, bool is_last) {
     constexpr std::string_view begin = "<think>";
     constexpr std::string_view end = "</think>";
+    std::string_view content = message.content;
     std::string_view thought;
-    if (const std::size_t at = content.find(end); at != std::string_view::npos) {
+    if (takes_thoughts && message.thoughts) {
+        thought = without_lines(*message.thoughts);
+    } else if (const std::size_t at = content.find(end); at != std::string_view::npos) {
         thought = content.substr(0, at);
         if (const std::size_t from = thought.rfind(begin); from != std::string_view::npos)
             thought = thought.substr(from + begin.size());
@@ -154,10 +157,10 @@ std::string chatml_text(const ChatFormat& format, const Conversation& conversati
     for (std::size_t i = 0; i < conversation.size(); ++i) {
         const Message& message = conversation[i];
         const bool thinks = format.drops_thoughts && message.role == Role::assistant;
-        text +=
-            fmt::format("<|im_start|>{}\n{}<|im_end|>\n", name_of(message.role),
-                        thinks ? thoughtful_answer(message.content, i > query, i + 1 == conversation.size())
-                               : message.content);
+        text += fmt::format("<|im_start|>{}\n{}<|im_end|>\n", name_of(message.role),
+                            thinks ? thoughtful_answer(message, format.takes_thoughts, i > query,
+                                                       i + 1 == conversation.size())
+                                   : message.content);
     }
     if (format.continues_answers && conversation.back().role == Role::assistant) return text;
     text += "<|im_start|>assistant\n";
@@ -215,6 +218,7 @@ std::string chat_text(const ChatFormat& format, const Conversation& said, const 
     Conversation conversation = said;
     for (Message& message : conversation) {  // a terminal and C send what they like
         if (!is_utf8(message.content)) message.content = lossy_utf8(message.content);
+        if (message.thoughts && !is_utf8(*message.thoughts)) message.thoughts = lossy_utf8(*message.thoughts);
     }
     switch (format.family) {
         case ChatFamily::llama3: return llama3_text(format, conversation, words, variables);

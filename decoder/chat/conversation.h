@@ -22,6 +22,8 @@ enum class Role : std::uint8_t { system, user, assistant };
 struct Message {
     Role role = Role::user;
     std::string content{};
+    /// Of an answer, where they do not stand in its content.
+    std::optional<std::string> thoughts{};
 };
 
 using Conversation = std::vector<Message>;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <span>
 
 #include "decoder/serve/api_error.h"
 #include "decoder/serve/fields.h"
@@ -84,9 +85,8 @@ void refuse_least_tokens(const Fields& fields) {
                   "0: a text ends where the model ends it, or with ignore_eos and no stop at max_tokens");
 }
 
-void refuse_undone(const Fields& fields) {
-    refuse_least_tokens(fields);
-    for (const Undone& field : undone) {
+void refuse_undone(const Fields& fields, std::span<const Undone> known) {
+    for (const Undone& field : known) {
         const json* value = fields.find(field.name);
         if (value != nullptr && !field.changes_nothing(*value)) fields.refuse(field.name, field.allowed);
     }
@@ -134,13 +134,20 @@ std::optional<int> read_max_tokens(const Fields& fields) {
     return std::nullopt;
 }
 
+std::optional<bool> read_special_tokens(const Fields& fields) {
+    if (fields.find("add_special_tokens") == nullptr) return std::nullopt;
+    return fields.boolean("add_special_tokens");
+}
+
 /// What both have.
 ApiRequest read_common(const Fields& fields, std::int64_t seed) {
-    refuse_undone(fields);
+    refuse_least_tokens(fields);
+    refuse_undone(fields, undone);
     ApiRequest request{.model = fields.text("model").value_or(""),
                        .max_tokens = read_max_tokens(fields),
                        .wishes = read_wishes(fields, seed),
                        .stops = read_stops(fields),
+                       .special_tokens = read_special_tokens(fields),
                        .choices = static_cast<int>(fields.integer("n", 1, max_choices).value_or(1)),
                        .ignore_end = fields.boolean("ignore_eos")};
     read_stream(fields, request);
@@ -199,6 +206,13 @@ std::string read_content(const Fields& message, const std::string& place) {
     return whole;
 }
 
+constexpr Undone undone_of_messages[]{
+    {"tool_calls", is_empty, "none: no tools are called"},
+    {"function_call", is_nothing, "none: no functions are called"},
+    {"audio", is_nothing, "none: messages are texts"},
+    {"prefix", is_false, "false: the assistant begins a new message"},
+};
+
 Conversation read_messages(const Fields& fields) {
     const json* messages = fields.find("messages");
     if (messages == nullptr || !messages->is_array() || messages->empty())
@@ -212,7 +226,8 @@ Conversation read_messages(const Fields& fields) {
         const std::string role = message.text("role").value_or("");
         const std::optional<Role> known = role_of(role);
         if (!known) message.refuse("role", "\"system\", \"user\" or \"assistant\"");
-        conversation.push_back({*known, read_content(message, place)});
+        refuse_undone(message, undone_of_messages);
+        conversation.push_back({*known, read_content(message, place), message.text("reasoning_content")});
     }
     return conversation;
 }

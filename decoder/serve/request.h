@@ -27,8 +27,9 @@ struct ApiRequest {
     std::optional<int> max_tokens{};                            ///< new ones
     Wishes wishes{};
     std::vector<std::string> stops{};
-    int choices = 1;          ///< texts for each prompt
-    bool ignore_end = false;  ///< the text goes on behind the model's end token
+    std::optional<bool> special_tokens{};  ///< of the prompt's beginning; not said: of a text's, not a chat's
+    int choices = 1;                       ///< texts for each prompt
+    bool ignore_end = false;               ///< the text goes on behind the model's end token
     bool stream = false;
     bool include_usage = false;  ///< at the end of a stream
 };

@@ -218,9 +218,9 @@ ApiRequest Service::read(const HttpRequest& request, bool is_chat) {
     return read;
 }
 
-std::vector<int> Service::prompt_of(const Prompt& prompt) const {
+std::vector<int> Service::prompt_of(const Prompt& prompt, bool special_tokens) const {
     if (const auto* ids = std::get_if<std::vector<int>>(&prompt)) return *ids;
-    return model_.tokenizer.encode(std::get<std::string>(prompt));
+    return model_.tokenizer.encode(std::get<std::string>(prompt), {.add_special_tokens = special_tokens});
 }
 
 std::vector<std::vector<int>> Service::prompts_of(const ApiRequest& request) const {
@@ -229,9 +229,10 @@ std::vector<std::vector<int>> Service::prompts_of(const ApiRequest& request) con
         if (request.is_chat) {
             const ChatVariables variables = read_variables(request.template_values, *model_.chat);
             return {model_.tokenizer.encode(model_.chat->render(request.conversation, variables),
-                                            {.add_special_tokens = false})};
+                                            {.add_special_tokens = request.special_tokens.value_or(false)})};
         }
-        for (const Prompt& prompt : request.prompts) prompts.push_back(prompt_of(prompt));
+        for (const Prompt& prompt : request.prompts)
+            prompts.push_back(prompt_of(prompt, request.special_tokens.value_or(true)));
     } catch (const DecoderError& error) {
         throw ApiError(400, error.what(), request.is_chat ? "messages" : "prompt");
     }
