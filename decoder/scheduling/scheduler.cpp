@@ -317,7 +317,8 @@ NewToken Scheduler::draw(RequestId id, Sequence& sequence, int token) {
             .token = token,
             .end = ends                            ? NewToken::End::end_id
                    : sequence.new_tokens_left == 0 ? NewToken::End::length
-                                                   : NewToken::End::none};
+                                                   : NewToken::End::none,
+            .is_first = sequence.drawn == 1};
 }
 
 }  // namespace hone::decoder

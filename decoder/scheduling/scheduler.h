@@ -71,6 +71,7 @@ struct NewToken {
     RequestId request = 0;
     int token = 0;
     End end = End::none;  ///< why it is the last one
+    bool is_first = false;
 };
 
 struct SchedulerCounters {
