@@ -286,6 +286,7 @@ std::vector<NewToken> Scheduler::complete(std::span<const int> drawn) {
     }
     counters_.steps += step_.empty() ? 0 : 1;
     counters_.mixed_steps += load_.is_mixed() ? 1 : 0;
+    counters_.prompt_tokens += static_cast<std::uint64_t>(load_.prompt_tokens);
     step_.clear();
     planned_.clear();
     under_way_ = false;

@@ -78,6 +78,7 @@ struct SchedulerCounters {
     std::uint64_t steps = 0;
     std::uint64_t mixed_steps = 0;  ///< with a prompt's tokens beside a sequence that decodes
     std::uint64_t computed_tokens = 0;
+    std::uint64_t prompt_tokens = 0;  ///< of these, of prompts; of one whose last token alone is left, none
     std::uint64_t shared_tokens = 0;  ///< of prompts, found in pages of others
     std::uint64_t preemptions = 0;
 };

@@ -295,6 +295,8 @@ TEST_CASE("decoding goes on beside a long prompt, which takes what the step has 
         CHECK(scheduler.complete(std::vector{2}).size() == 1);
     }
     CHECK(scheduler.next()[1].samples);
+    CHECK(scheduler.counters().prompt_tokens == 3 + 2 * 15);
+    CHECK(scheduler.counters().computed_tokens == 3 + 2 * 16);
 }
 
 TEST_CASE("beside a sequence that decodes, prompts take no more than they may; alone, all there is") {
