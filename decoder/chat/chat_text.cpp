@@ -109,7 +109,7 @@ std::string thoughtful_answer(const Message& message, bool takes_thoughts, bool 
     std::string_view content = message.content;
     std::string_view thought;
     if (takes_thoughts && message.thoughts) {
-        thought = without_lines(*message.thoughts);
+        thought = *message.thoughts;
     } else if (const std::size_t at = content.find(end); at != std::string_view::npos) {
         thought = content.substr(0, at);
         if (const std::size_t from = thought.rfind(begin); from != std::string_view::npos)
@@ -118,7 +118,7 @@ std::string thoughtful_answer(const Message& message, bool takes_thoughts, bool 
         content = without_leading_lines(content.substr(content.rfind(end) + end.size()));
     }
     if (!follows_query || (!is_last && thought.empty())) return std::string(content);
-    return fmt::format("<think>\n{}\n</think>\n\n{}", thought, without_leading_lines(content));
+    return fmt::format("<think>\n{}\n</think>\n\n{}", without_lines(thought), without_leading_lines(content));
 }
 
 std::string separated_text(const Conversation& conversation) {

@@ -339,6 +339,26 @@ TEST_CASE("variables of a template change what it writes where it reads them, an
               .ends_with("assistant\n<think> </think>\n\n"));
 }
 
+TEST_CASE("an answer's thoughts beside its content stand where those in its content would") {
+    const std::string reads = "{%- if message.reasoning_content is string %}{%- endif %}";
+    const auto answer = [&](const std::string& outline, const std::string& content,
+                            const std::string& thoughts, bool is_last = false) {
+        Conversation talk{{Role::user, "1"}, {Role::assistant, content, thoughts}, {Role::assistant, "z"}};
+        if (is_last) talk.pop_back();
+        const std::string text = chat_text(read_chat_format(outline), talk, {});
+        const std::size_t begin = text.find("assistant\n") + 10;
+        return text.substr(begin, text.find("<|im_end|>", begin) - begin);
+    };
+    const std::string knows = outlines().at("qwen3") + reads;
+    CHECK(answer(knows, "\n2", "\n\nhm\n") == "<think>\nhm\n</think>\n\n2");
+    CHECK(answer(knows, "<think>a</think>2", "b") == "<think>\nb\n</think>\n\n<think>a</think>2");
+    CHECK(answer(knows, "2", "\n") == "<think>\n\n</think>\n\n2");
+    CHECK(answer(knows, "<think>a</think>2", "") == "<think>a</think>2");
+    CHECK(answer(knows, "2", "", true) == "<think>\n\n</think>\n\n2");
+    CHECK(answer(outlines().at("qwen3"), "2", "b") == "2");
+    CHECK(answer(outlines().at("qwen2"), "2", "b") == "2");
+}
+
 TEST_CASE("statements are read whatever their spelling, and text between them is noticed") {
     const auto code = [](std::string_view text) { return template_code(text).code; };
     CHECK(code(R"({{- 'a' + "b\n"  +  message [ 'role' ] }})") == "{{`ab\n`+message.role}}");
