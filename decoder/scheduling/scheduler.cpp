@@ -120,7 +120,7 @@ int Scheduler::budget_of_prompts(const StepLoad& decoding) {
     if (decoding.sequences == 0) return static_cast<int>(budget);
     if (options_.step_prompt_tokens > 0) budget = std::min<std::int64_t>(budget, options_.step_prompt_tokens);
     if (options_.step_stretch == 0 || !options_.cost) return static_cast<int>(budget);
-    const std::int64_t within = options_.cost->prompt_tokens_within(stretch(decoding.sequences), decoding,
+    const std::int64_t within = options_.cost->prompt_tokens_within(stretch(decoding), decoding,
                                                                     options_.least_prompt_tokens, budget);
     return static_cast<int>(is_full(decoding) ? budget_of_full(decoding, within, budget) : within);
 }
@@ -164,12 +164,25 @@ std::int64_t Scheduler::budget_of_full(const StepLoad& decoding, std::int64_t le
 }
 
 /// What a step may take over one without prompts.
-double Scheduler::stretch(std::int64_t decoding) const {
+double Scheduler::stretch(const StepLoad& decoding) const {
     constexpr double share_for_all = 0.25;
+    constexpr double share_of_burst = 0.5;
     const double share = static_cast<double>(prompts_to_come_) /
-                         static_cast<double>(texts_at_once(prompts_to_come_ + decoding));
+                         static_cast<double>(texts_at_once(prompts_to_come_ + decoding.sequences));
     const double more = std::max(options_.max_step_stretch - options_.step_stretch, 0.0);
-    return options_.step_stretch + more * std::min(share / share_for_all, 1.0);
+    const double usual = options_.step_stretch + more * std::min(share / share_for_all, 1.0);
+    return more > 0 && share >= share_of_burst ? std::max(usual, stretch_of_burst(decoding)) : usual;
+}
+
+/// Over the step as it is, with texts that are all as long as those at work.
+double Scheduler::stretch_of_burst(const StepLoad& decoding) const {
+    StepLoad now = decoding;
+    now.prompt_tokens = 0;
+    StepLoad all = now;
+    all.sequences += prompts_to_come_;
+    all.keys = now.keys / now.sequences * all.sequences;
+    const double now_s = options_.cost->of(now);
+    return now_s > 0 ? options_.full_stretch * options_.cost->of(all) / now_s : 0;
 }
 
 /// How many texts there is room for, `present` or more: not for the next one where that waits for pages,

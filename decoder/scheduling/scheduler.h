@@ -26,7 +26,8 @@ struct SchedulerOptions {
     /// And as many as leave such a step within so many times what it takes without prompts, as `cost` has it;
     /// 0: whatever it takes. Where texts wait for their prompts, proportionally more, up to max_step_stretch
     /// where they are a quarter of those that may be computed together: else prompts would come too slowly
-    /// for the texts that end.
+    /// for the texts that end. Where they are half of those, as after a start, full_stretch times what a step
+    /// of all will take: texts at work then wait no longer than they will anyway.
     double step_stretch = 0;
     double max_step_stretch = 0;
     /// Where nearly all places are taken, no text comes sooner for prompts in small parts, whose tokens take
@@ -148,7 +149,8 @@ class Scheduler {
     [[nodiscard]] int budget_of_prompts(const StepLoad& decoding);
     [[nodiscard]] std::int64_t budget_of_full(const StepLoad& decoding, std::int64_t least,
                                               std::int64_t most);
-    [[nodiscard]] double stretch(std::int64_t decoding) const;
+    [[nodiscard]] double stretch(const StepLoad& decoding) const;
+    [[nodiscard]] double stretch_of_burst(const StepLoad& decoding) const;
     [[nodiscard]] std::int64_t texts_at_once(std::int64_t present) const;
     void admit_waiting();
     void plan(RequestId id, Sequence& sequence, int tokens);

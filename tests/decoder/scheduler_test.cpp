@@ -131,6 +131,8 @@ class Machine {
         if (starts_decoding || !left_out.empty()) return true;
         if (options_.step_stretch == 0 || !load.is_mixed()) return true;
         if (load.prompt_tokens <= options_.least_prompt_tokens) return true;
+        if (scheduler.running() + scheduler.waiting() >= 2 * load.sequences)
+            return true;  // as after a start: longer, by what a step of all takes
         const double expected_s = scheduler.expected_s();
         load.prompt_tokens = 0;
         const double stretch = std::max(options_.step_stretch, options_.max_step_stretch);
@@ -453,6 +455,34 @@ TEST_CASE("the oldest text's prompt goes on though few of its tokens wait") {
     static_cast<void>(scheduler.next());
     CHECK(scheduler.load().sequences == 7);
     CHECK(scheduler.load().prompt_tokens > 0);
+}
+
+TEST_CASE("where half of the places wait for prompts, a step may take as long as one of all will") {
+    SchedulerOptions options = usual;
+    options.pages = 256;
+    options.max_step_tokens = 100;
+    options.step_stretch = 1;
+    options.max_step_stretch = 3;
+    options.full_stretch = 2;
+    options.least_prompt_tokens = 1;
+    std::vector<StepTime> times{{{.sequences = 1, .keys = 1}, 2e-3}, {{.sequences = 8, .keys = 8}, 16e-3}};
+    for (int rows = 1; rows <= 108; ++rows) times.push_back({{.prompt_tokens = rows}, 1e-3 * rows});
+    options.cost = StepCost(times);
+    const auto prompt_tokens = [&](int decoding, int waiting) {
+        Scheduler scheduler(options);
+        for (int i = 0; i < decoding; ++i) static_cast<void>(scheduler.add(request_of(1, 50, 10 * i)));
+        static_cast<void>(scheduler.next());
+        static_cast<void>(scheduler.complete(std::vector<int>(static_cast<std::size_t>(decoding), 1)));
+        for (int i = 0; i < waiting; ++i) static_cast<void>(scheduler.add(request_of(60, 1, 1000 * i)));
+        static_cast<void>(scheduler.next());
+        CHECK(scheduler.load().sequences == decoding);
+        return scheduler.load().prompt_tokens;
+    };
+    CHECK(prompt_tokens(2, 6) == 28);  // 4 ms without, 32 with: twice what eight take
+    CHECK(prompt_tokens(2, 20) == 28);
+    CHECK(prompt_tokens(5, 3) == 20);  // three times the 10 ms without: fewer wait
+    options.max_step_stretch = 0;
+    CHECK(prompt_tokens(2, 6) == 1);
 }
 
 TEST_CASE("texts for which the cache has no room leave a step to the prompt that has begun") {
