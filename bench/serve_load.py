@@ -40,6 +40,7 @@ class Load:
     timeout_s: float = 600
     processes: int = 1
     ramp: bool = False  # the first request of each client is for a part of the tokens
+    under_way: bool = False  # and its prompt is longer by the others, as if they had been said
 
 
 @dataclasses.dataclass
@@ -60,14 +61,16 @@ class Result:
 def body_of(load, number):
     """The request with this number: prompts differ, so that no server has seen one before."""
     chance = random.Random(f"{load.seed} {number}")
+    is_first = (load.ramp or load.under_way) and number < load.concurrency
+    tokens = chance.randint(1, load.tokens) if is_first else load.tokens
+    prompt_tokens = load.prompt_tokens + (load.tokens - tokens if load.under_way else 0)
     if load.prompts == "ids":
-        prompt = [chance.randrange(100, 10_000) for _ in range(load.prompt_tokens)]
+        prompt = [chance.randrange(100, 10_000) for _ in range(prompt_tokens)]
     else:
-        prompt = " ".join(chance.choice(WORDS) for _ in range(load.prompt_tokens))
-    is_first = load.ramp and number < load.concurrency
+        prompt = " ".join(chance.choice(WORDS) for _ in range(prompt_tokens))
     body = {
         "prompt": prompt,
-        "max_tokens": chance.randint(1, load.tokens) if is_first else load.tokens,
+        "max_tokens": tokens,
         "temperature": 0,
         "ignore_eos": True,
         "stream": True,
@@ -291,6 +294,8 @@ def arguments():
     parser.add_argument("--tokens", type=int, default=64, help="new ones, of each request")
     parser.add_argument("--ramp", action="store_true",
                         help="the first request of each client is for 1 to --tokens, so that ends come as in a server that has run for long")
+    parser.add_argument("--under-way", action="store_true",
+                        help="likewise, and its prompt has the others behind it, so that the texts at work are at once as long as they will stay")
     parser.add_argument("--model", default="", help="its name, where the server wants one")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--processes", type=int, default=1, help="that share the requests; as many as 10,000 tokens/s each need")
@@ -304,7 +309,7 @@ def arguments():
 def main():
     asked = arguments()
     load = Load(asked.url, asked.requests, asked.rate, asked.concurrency, asked.prompt_tokens, asked.tokens, asked.model,
-                asked.prompts, asked.seed, asked.timeout, asked.processes, asked.ramp)
+                asked.prompts, asked.seed, asked.timeout, asked.processes, asked.ramp, asked.under_way)
     results, wall_s = run_all(load)
     made = summary(load, results, wall_s, asked.ttft_ms, asked.tbt_ms)
     if asked.json:

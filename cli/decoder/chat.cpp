@@ -76,7 +76,8 @@ bool Chat::answer(std::string line, const std::atomic<bool>& stop) {
 /// What the conversation has room for is at most what was asked for.
 decoder::TextRequest Chat::request() const {
     decoder::TextRequest request = options_.answer;
-    request.prompt = tokenizer_.encode(template_.render(conversation_), {.add_special_tokens = false});
+    request.prompt =
+        tokenizer_.encode(template_.render(conversation_, options_.variables), {.add_special_tokens = false});
     const auto room = static_cast<std::int64_t>(engine_.max_context()) - std::ssize(request.prompt);
     request.max_new_tokens = static_cast<int>(
         std::clamp<std::int64_t>(request.max_new_tokens, 1, std::max<std::int64_t>(room, 1)));

@@ -18,6 +18,7 @@ struct ChatOptions {
     decoder::TextRequest answer{};  ///< of each answer: everything but the prompt
     std::vector<std::string> stops{};
     std::string system{};  ///< the conversation's first message; "": none
+    decoder::ChatVariables variables{};
 };
 
 class Chat {

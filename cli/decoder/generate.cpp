@@ -52,6 +52,7 @@ struct Options {
     bool stats = false;
     bool ignore_end = false;
     bool chat = false;
+    bool no_thinking = false;
     std::string system;
 };
 
@@ -119,6 +120,7 @@ class Generation {
             refuse("--stop: an empty text, with which every text ends; allowed: one of a byte or more", "");
         if (options_.chat) return chat();
         if (!options_.system.empty()) refuse("--system goes with --chat", "");
+        if (options_.no_thinking) refuse("--no-thinking goes with --chat", "");
         const std::atomic<bool>& stop = stop_on_interrupt("stopping after this token (again: stop at once)");
         if (wants_text()) tokenizer_.emplace(decoder::Tokenizer::load(options_.model));
         const std::vector<int> prompt = prompt_ids();
@@ -149,10 +151,14 @@ class Generation {
             stop_on_interrupt("stopping after this token, or at the end of this line (again: stop at once)");
         tokenizer_.emplace(decoder::Tokenizer::load(options_.model));
         const auto chat = decoder::ChatTemplate::load(options_.model, *tokenizer_);
+        if (options_.no_thinking && chat.format().no_thoughts.empty())
+            refuse("--no-thinking: the model's chat template has no such choice", "leave it out");
         load_for({.max_sequences = 1, .max_context = options_.context});
         decoder::Engine engine(*model_);
-        const ChatOptions chat_options{
-            .answer = request({}, 0), .stops = options_.stops, .system = options_.system};
+        const ChatOptions chat_options{.answer = request({}, 0),
+                                       .stops = options_.stops,
+                                       .system = options_.system,
+                                       .variables = {.enable_thinking = !options_.no_thinking}};
         const bool on_terminal = ::isatty(STDIN_FILENO) != 0;
         const std::int64_t answers = Chat(engine, *tokenizer_, chat, chat_options).run(stop, on_terminal);
         return {.data = {{"model", options_.model}, {"answers", answers}}};
@@ -408,6 +414,8 @@ Runner declare_generate(const Arguments& app) {
     app.add_option("--system", options->system, "With --chat: what the conversation begins with")
         .may_be_empty()
         .type_name("TEXT");
+    app.add_flag("--no-thinking", options->no_thinking,
+                 "With --chat: answers without thoughts in front, of models that can be told (Qwen3)");
     app.add_flag(
         "--stats", options->stats,
         "Times of tokens, the share of the byte floor, and what they depend on: a step's graph alone, "

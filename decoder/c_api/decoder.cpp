@@ -165,14 +165,22 @@ hone_status hone_decoder_decode(const hone_decoder* decoder, const int32_t* ids,
 hone_status hone_decoder_render_chat(const hone_decoder* decoder, const char* const* roles,
                                      const char* const* contents, size_t count, char* text, size_t capacity,
                                      size_t* length) {
+    return hone_decoder_render_chat_with(decoder, roles, contents, count, 0, text, capacity, length);
+}
+
+hone_status hone_decoder_render_chat_with(const hone_decoder* decoder, const char* const* roles,
+                                          const char* const* contents, size_t count, uint32_t flags,
+                                          char* text, size_t capacity, size_t* length) {
     if (const hone_status status = check_handle(decoder); status != HONE_OK) return status;
     if (count > 0 && (roles == nullptr || contents == nullptr))
         return fail(HONE_NULL_POINTER, "roles or contents is NULL");
     return guarded("hone_decoder_render_chat", [&] {
+        check_flags(flags, HONE_DECODER_NO_THINKING, "HONE_DECODER_NO_THINKING");
         const Loaded& loaded = *decoder->loaded;
         if (!loaded.chat) throw DecoderError(loaded.why_no_chat);
         const Conversation conversation = conversation_from(roles, contents, count);
-        return hone::c_api::hand_out(loaded.chat->render(conversation), text, capacity, length);
+        const ChatVariables variables{.enable_thinking = (flags & HONE_DECODER_NO_THINKING) == 0};
+        return hone::c_api::hand_out(loaded.chat->render(conversation, variables), text, capacity, length);
     });
 }
 

@@ -98,7 +98,10 @@ enum {
     HONE_DECODER_BARE_PROMPT = 4,
     /* The prompt is of hone_decoder_render_chat(): nothing is put around it, and the end of the answer's turn
      * ends the text. Neither with HONE_DECODER_PLAIN_PROMPT nor with prompt_ids. */
-    HONE_DECODER_CHAT = 8
+    HONE_DECODER_CHAT = 8,
+    /* A conversation is answered without thoughts in front, where its template reads enable_thinking, as
+     * Qwen3's does; of others it changes nothing. */
+    HONE_DECODER_NO_THINKING = 16
 };
 
 /* The ids of a text in UTF-8. Writes at most `capacity` of them into `ids` (NULL when capacity is 0); `count`
@@ -119,6 +122,10 @@ HONE_API hone_status hone_decoder_decode(const hone_decoder* decoder, const int3
 HONE_API hone_status hone_decoder_render_chat(const hone_decoder* decoder, const char* const* roles,
                                               const char* const* contents, size_t count, char* text,
                                               size_t capacity, size_t* length);
+/* The same with flags: HONE_DECODER_NO_THINKING. */
+HONE_API hone_status hone_decoder_render_chat_with(const hone_decoder* decoder, const char* const* roles,
+                                                   const char* const* contents, size_t count, uint32_t flags,
+                                                   char* text, size_t capacity, size_t* length);
 
 /* Nothing that it points to is used after hone_decoder_submit(). */
 typedef struct hone_decoder_request {

@@ -74,6 +74,7 @@ std::string literal_behind(std::string_view code, std::string_view name) {
 void read_dates(const Template& from, ChatFormat& format) {
     if (!has_all(from.code, {"{{`Cutting Knowledge Date: December 2023\n`}}", "`Today Date: `+date_string"}))
         refuse(from.text, "with other dates than Llama 3.1's");
+    format.takes_date = has(from.code, "{%if not date_string is defined%}");
     if (has(from.code, "strftime_now")) return;
     format.date = literal_behind(from.code, "set date_string=`");
     if (format.date.empty()) refuse(from.text, "without a date");
@@ -178,11 +179,16 @@ ChatFormat read_chatml(const Template& from) {
     if (has(code, "+system_message+")) return read_opened(from);
     ChatFormat format{.family = ChatFamily::chatml};
     format.drops_thoughts = has(code, "</think>");
-    if (format.drops_thoughts && !has_all(code, {"enable_thinking is false", "last_query_index"}))
-        refuse(from.text, "of ChatML's kind, thinking otherwise than Qwen3's");
+    if (format.drops_thoughts) {
+        format.takes_thoughts = has(code, "message.reasoning_content is ");
+        format.no_thoughts = literal_behind(code, "enable_thinking is false%}{{`");
+        if (format.no_thoughts.empty() || !has(code, "last_query_index"))
+            refuse(from.text, "of ChatML's kind, thinking otherwise than Qwen3's");
+    }
     if (has(code, "bos_token") || has(code, "|trim") || has(code, ".strip()") || has(code, "{%macro"))
         refuse(from.text, "of ChatML's kind, with more");
     std::vector<std::string> known = chatml_outputs(format.drops_thoughts);
+    if (format.drops_thoughts) known.push_back(fmt::format("`{}`", format.no_thoughts));
     known.push_back(read_default_system(from, format));
     require_outputs(from, known, {"<|im_start|>"});
     format.continues_answers = has(code, "messages[-1].role!=`assistant`");

@@ -16,13 +16,16 @@ struct ChatFormat {
     bool begins_with_bos = false;
     // Llama 3.1 and later: a system message with dates comes first.
     bool says_dates = false;
-    std::string date{};  ///< the fixed one; empty: today's
+    std::string date{};       ///< the fixed one; empty: today's
+    bool takes_date = false;  ///< date_string, where it is set
     // ChatML.
     bool has_separator = false;    ///< Phi-4: <|im_sep|> behind the role, and no line ends
     bool opens_answers = false;    ///< fine-tuned ones: a question brings the answer's header with it
     std::string default_system{};  ///< for conversations that begin without one
     bool has_default_system = false;
     bool drops_thoughts = false;     ///< Qwen3: <think>...</think> of earlier answers
+    bool takes_thoughts = false;     ///< also those that an answer has beside its content
+    std::string no_thoughts{};       ///< what an answer begins with where enable_thinking is false
     bool continues_answers = false;  ///< behind an answer of the assistant no other one begins
     // Mistral: what stands around messages.
     std::string open{};

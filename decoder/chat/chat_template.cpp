@@ -6,6 +6,7 @@
 #include <ctime>
 #include <vector>
 
+#include "decoder/chat/template_code.h"
 #include "decoder/error.h"
 #include "decoder/tokenizer/json_file.h"
 #include "decoder/tokenizer/json_place.h"
@@ -90,6 +91,7 @@ ChatTemplate ChatTemplate::load(const fs::path& folder, const Tokenizer& tokeniz
     const Source source = read_source(folder);
     ChatTemplate loaded;
     loaded.format_ = read_format(source);
+    loaded.code_ = template_code(source.text).code;
     for (const char* token : tokens_of(loaded.format_)) {
         const std::optional<int> id = tokenizer.id_of(token);
         if (!id || !tokenizer.is_special(*id))
@@ -117,10 +119,12 @@ std::optional<ChatTemplate> ChatTemplate::find(const std::filesystem::path& fold
     }
 }
 
-std::string ChatTemplate::render(const Conversation& conversation) const {
+std::string ChatTemplate::render(const Conversation& conversation, const ChatVariables& variables) const {
     ChatWords words = words_;
     words.today = today();
-    return chat_text(format_, conversation, words);
+    return chat_text(format_, conversation, words, variables);
 }
+
+bool ChatTemplate::mentions(std::string_view word) const { return code_.find(word) != std::string::npos; }
 
 }  // namespace hone::decoder

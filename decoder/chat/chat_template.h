@@ -25,12 +25,16 @@ class ChatTemplate {
     [[nodiscard]] const ChatFormat& format() const { return format_; }
     /// With BOS: encode it without special tokens of its own. A special token in a message counts as such, as
     /// in transformers. Throws DecoderError for an order of roles that the template refuses.
-    [[nodiscard]] std::string render(const Conversation& conversation) const;
+    [[nodiscard]] std::string render(const Conversation& conversation,
+                                     const ChatVariables& variables = {}) const;
+    /// Whether its statements have this word: what they do not have cannot change a text.
+    [[nodiscard]] bool mentions(std::string_view word) const;
     /// What ends the assistant's turn, where that is not the end of all text.
     [[nodiscard]] std::optional<int> turn_end() const { return turn_end_; }
 
   private:
     ChatFormat format_{};
+    std::string code_{};
     ChatWords words_{};
     std::optional<int> turn_end_{};
 };

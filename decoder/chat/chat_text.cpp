@@ -71,16 +71,21 @@ std::string llama3_message(std::string_view role, std::string_view content) {
     return fmt::format("<|start_header_id|>{}<|end_header_id|>\n\n{}<|eot_id|>", role, content);
 }
 
-std::string llama3_text(const ChatFormat& format, const Conversation& conversation, const ChatWords& words) {
+std::string llama3_text(const ChatFormat& format, const Conversation& conversation, const ChatWords& words,
+                        const ChatVariables& variables) {
     std::string text = words.bos;
     std::size_t first = 0;
     if (format.says_dates) {
         first = begins_with_system(conversation) ? 1 : 0;
         const std::string_view system =
             first == 1 ? trimmed(conversation.front().content) : std::string_view();
-        text += llama3_message("system",
-                               fmt::format("Cutting Knowledge Date: December 2023\nToday Date: {}\n\n{}",
-                                           format.date.empty() ? words.today : format.date, system));
+        const bool has_own_date = format.takes_date && !variables.date_string.empty();
+        const std::string& date = has_own_date          ? variables.date_string
+                                  : format.date.empty() ? words.today
+                                                        : format.date;
+        text += llama3_message(
+            "system",
+            fmt::format("Cutting Knowledge Date: December 2023\nToday Date: {}\n\n{}", date, system));
     }
     for (std::size_t i = first; i < conversation.size(); ++i)
         text += llama3_message(name_of(conversation[i].role), trimmed(conversation[i].content));
@@ -98,11 +103,14 @@ std::size_t last_query(const Conversation& conversation) {
 }
 
 /// An answer of Qwen3's: thoughts stay where no question followed.
-std::string thoughtful_answer(std::string_view content, bool follows_query, bool is_last) {
+std::string thoughtful_answer(const Message& message, bool takes_thoughts, bool follows_query, bool is_last) {
     constexpr std::string_view begin = "<think>";
     constexpr std::string_view end = "</think>";
+    std::string_view content = message.content;
     std::string_view thought;
-    if (const std::size_t at = content.find(end); at != std::string_view::npos) {
+    if (takes_thoughts && message.thoughts) {
+        thought = *message.thoughts;
+    } else if (const std::size_t at = content.find(end); at != std::string_view::npos) {
         thought = content.substr(0, at);
         if (const std::size_t from = thought.rfind(begin); from != std::string_view::npos)
             thought = thought.substr(from + begin.size());
@@ -110,7 +118,7 @@ std::string thoughtful_answer(std::string_view content, bool follows_query, bool
         content = without_leading_lines(content.substr(content.rfind(end) + end.size()));
     }
     if (!follows_query || (!is_last && thought.empty())) return std::string(content);
-    return fmt::format("<think>\n{}\n</think>\n\n{}", thought, without_leading_lines(content));
+    return fmt::format("<think>\n{}\n</think>\n\n{}", without_lines(thought), without_leading_lines(content));
 }
 
 std::string separated_text(const Conversation& conversation) {
@@ -138,7 +146,8 @@ std::string opened_text(const ChatFormat& format, const Conversation& conversati
     return text;
 }
 
-std::string chatml_text(const ChatFormat& format, const Conversation& conversation) {
+std::string chatml_text(const ChatFormat& format, const Conversation& conversation,
+                        const ChatVariables& variables) {
     if (format.has_separator) return separated_text(conversation);
     if (format.opens_answers) return opened_text(format, conversation);
     std::string text;
@@ -148,13 +157,14 @@ std::string chatml_text(const ChatFormat& format, const Conversation& conversati
     for (std::size_t i = 0; i < conversation.size(); ++i) {
         const Message& message = conversation[i];
         const bool thinks = format.drops_thoughts && message.role == Role::assistant;
-        text +=
-            fmt::format("<|im_start|>{}\n{}<|im_end|>\n", name_of(message.role),
-                        thinks ? thoughtful_answer(message.content, i > query, i + 1 == conversation.size())
-                               : message.content);
+        text += fmt::format("<|im_start|>{}\n{}<|im_end|>\n", name_of(message.role),
+                            thinks ? thoughtful_answer(message, format.takes_thoughts, i > query,
+                                                       i + 1 == conversation.size())
+                                   : message.content);
     }
     if (format.continues_answers && conversation.back().role == Role::assistant) return text;
-    return text + "<|im_start|>assistant\n";
+    text += "<|im_start|>assistant\n";
+    return variables.enable_thinking ? text : text + format.no_thoughts;
 }
 
 std::string mistral_text(const ChatFormat& format, const Conversation& conversation, const ChatWords& words) {
@@ -202,15 +212,17 @@ std::string phi3_text(const ChatFormat& format, const Conversation& conversation
 
 }  // namespace
 
-std::string chat_text(const ChatFormat& format, const Conversation& said, const ChatWords& words) {
+std::string chat_text(const ChatFormat& format, const Conversation& said, const ChatWords& words,
+                      const ChatVariables& variables) {
     if (said.empty()) throw DecoderError("the conversation is empty");
     Conversation conversation = said;
     for (Message& message : conversation) {  // a terminal and C send what they like
         if (!is_utf8(message.content)) message.content = lossy_utf8(message.content);
+        if (message.thoughts && !is_utf8(*message.thoughts)) message.thoughts = lossy_utf8(*message.thoughts);
     }
     switch (format.family) {
-        case ChatFamily::llama3: return llama3_text(format, conversation, words);
-        case ChatFamily::chatml: return chatml_text(format, conversation);
+        case ChatFamily::llama3: return llama3_text(format, conversation, words, variables);
+        case ChatFamily::chatml: return chatml_text(format, conversation, variables);
         case ChatFamily::mistral: return mistral_text(format, conversation, words);
         case ChatFamily::gemma: return gemma_text(conversation, words);
         case ChatFamily::phi3: return phi3_text(format, conversation);

@@ -22,8 +22,16 @@ enum class Role : std::uint8_t { system, user, assistant };
 struct Message {
     Role role = Role::user;
     std::string content{};
+    /// Of an answer, where they do not stand in its content.
+    std::optional<std::string> thoughts{};
 };
 
 using Conversation = std::vector<Message>;
+
+/// Variables of a chat template that a request may set.
+struct ChatVariables {
+    bool enable_thinking = true;  ///< false: an answer begins behind thoughts that are none
+    std::string date_string{};    ///< the day that the model is told; empty: as the template has it
+};
 
 }  // namespace hone::decoder

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <span>
 #include <utility>
 
 #include "decoder/error.h"
@@ -122,6 +124,7 @@ void Engine::compute_step(std::unique_lock<std::mutex>& lock) {
     lock.lock();
     note_times(begun, ended);
     drawn_ = scheduler_.complete(drawn);
+    hand_out_first(lock);
     if (scheduler_.idle()) {
         last_end_.reset();
         note_drawn();
@@ -142,15 +145,29 @@ void Engine::note_times(Clock::time_point begun, Clock::time_point ended) {
     scheduler_.note_time(step_s);
 }
 
+void Engine::note(const NewToken& token) {
+    const auto found = requests_.find(token.request);
+    if (found == requests_.end()) return;
+    ++new_tokens_;
+    news_.emplace_back(found->second.listener, token);
+    if (token.end != NewToken::End::none) requests_.erase(found);
+}
+
 /// While the GPU computes: what is looked up of each token stands all over the memory.
 void Engine::note_drawn() {
-    for (const NewToken& token : std::exchange(drawn_, {})) {
-        const auto found = requests_.find(token.request);
-        if (found == requests_.end()) continue;
-        ++new_tokens_;
-        news_.emplace_back(found->second.listener, token);
-        if (token.end != NewToken::End::none) requests_.erase(found);
-    }
+    for (const NewToken& token : std::exchange(drawn_, {})) note(token);
+}
+
+/// Before the next step begins, whose graph takes half a millisecond to launch the first time. Few texts of a
+/// step have their first token there.
+void Engine::hand_out_first(std::unique_lock<std::mutex>& lock) {
+    const auto others =
+        std::ranges::stable_partition(drawn_, [](const NewToken& token) { return token.is_first; });
+    const std::span first(drawn_.begin(), others.begin());
+    if (first.empty()) return;
+    for (const NewToken& token : first) note(token);
+    drawn_.erase(drawn_.begin(), others.begin());
+    hand_out(lock);
 }
 
 void Engine::hand_out(std::unique_lock<std::mutex>& lock) {

@@ -114,6 +114,8 @@ class Engine final : public TokenEngine {
     void compute_step(std::unique_lock<std::mutex>& lock);
     void note_times(Clock::time_point begun, Clock::time_point ended);
     void note_drawn();
+    void note(const NewToken& token);
+    void hand_out_first(std::unique_lock<std::mutex>& lock);
     void hand_out(std::unique_lock<std::mutex>& lock);
     void fail(const char* why, std::unique_lock<std::mutex>& lock) noexcept;
 

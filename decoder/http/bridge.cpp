@@ -15,6 +15,7 @@
 #define HONE_BRIDGE extern "C" __attribute__((visibility("default")))
 
 using hone::decoder::Connection;
+using hone::decoder::RequestForm;
 
 struct hone_http_exchange {
     Connection& connection;
@@ -62,13 +63,15 @@ void read_body(Exchange& exchange) {
     const httplib::ContentReader& reader = *std::exchange(exchange.reader, nullptr);
     std::size_t size = 0;
     // With the lines between pieces, which may be as short as they like.
-    exchange.connection.begin_body(patience * exchange.max_body_bytes + head_bytes);
-    exchange.is_whole = reader([&](const char* data, std::size_t more) {
+    exchange.connection.begin_body(patience * exchange.max_body_bytes + head_bytes,
+                                   exchange.request->has_header("Transfer-Encoding"));
+    const bool came = reader([&](const char* data, std::size_t more) {
         size += more;
         if (size > exchange.max_body_bytes) exchange.too_long = true;
         if (!exchange.too_long) exchange.body.append(data, more);
         return size / patience <= exchange.max_body_bytes;
     });
+    exchange.is_whole = came && exchange.connection.form().is_strict();
 }
 
 /// Threads for connections, each of which has one as long as it lasts.
@@ -100,32 +103,29 @@ bool is_above(const std::string& number, std::size_t most) {
     return error != std::errc() || value > most;
 }
 
-/// A name with a space in it is another name for some, and the same for others.
-bool has_spaced_name(const httplib::Headers& headers) {
-    return std::ranges::any_of(
-        headers, [](const auto& header) { return header.first.find_first_of(" \t") != std::string::npos; });
-}
-
 bool has_body(const httplib::Request& request) {
     return request.has_header("Content-Length") || request.has_header("Transfer-Encoding");
 }
 
-bool ends_clearly(const httplib::Request& request) {
+/// Also for who reads the lines that cpp-httplib passes over.
+bool ends_clearly(const httplib::Request& request, const RequestForm& form) {
+    if (!form.is_strict() || form.lengths() > 1) return false;
     const std::size_t lengths = request.get_header_value_count("Content-Length");
     const std::size_t encodings = request.get_header_value_count("Transfer-Encoding");
-    if (lengths + encodings == 0) return true;
-    if (lengths + encodings > 1) return false;
+    if (lengths + encodings != static_cast<std::size_t>(form.lengths())) return false;
+    if (form.lengths() == 0) return true;
     if (encodings == 1)
-        return strcasecmp(request.get_header_value("Transfer-Encoding").c_str(), "chunked") == 0;
+        return request.version != "HTTP/1.0" &&
+               strcasecmp(request.get_header_value("Transfer-Encoding").c_str(), "chunked") == 0;
     const std::string length = request.get_header_value("Content-Length");
     return !length.empty() && length.find_first_not_of("0123456789") == std::string::npos;
 }
 
 /// Whether a request is refused before its body is read, by which status; else 0. Where it is not clear where
 /// a body ends, a proxy may see other requests than we do.
-int refusal(const httplib::Request& request, std::size_t max_body_bytes) {
+int refusal(const httplib::Request& request, const RequestForm& form, std::size_t max_body_bytes) {
     if (request.path.size() > max_path) return 414;
-    if (!ends_clearly(request) || has_spaced_name(request.headers)) return 400;
+    if (!ends_clearly(request, form)) return 400;
     if (request.method == "POST" && !has_body(request)) return 411;
     if (request.has_header("Content-Length") &&
         is_above(request.get_header_value("Content-Length"), patience * max_body_bytes))
@@ -183,7 +183,8 @@ class Server final : public httplib::Server {
   private:
     void add_handlers() {
         set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
-            if (const int status = refusal(request, options_.max_body_bytes); status != 0) {
+            if (const int status = refusal(request, current->connection.form(), options_.max_body_bytes);
+                status != 0) {
                 response.status = status;
                 return HandlerResponse::Handled;
             }

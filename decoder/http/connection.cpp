@@ -49,6 +49,12 @@ void Connection::begin_request() {
     bytes_left_ = limits_.head_bytes;
     came_ = 0;
     begun_ = Clock::now();
+    form_.begin();
+}
+
+void Connection::begin_body(std::size_t bytes, bool in_pieces) {
+    bytes_left_ = bytes;
+    if (in_pieces) form_.begin_pieces();
 }
 
 /// Of the bytes that are still missing.
@@ -102,6 +108,7 @@ ssize_t Connection::read(char* to, size_t size) {
     if (size == 0 || (begin_ == end_ && !fill())) return -1;
     const std::size_t given = std::min(size, end_ - begin_);
     std::memcpy(to, buffer_.data() + begin_, given);
+    form_.see({to, given});
     begin_ += given;
     bytes_left_ -= given;
     came_ += given;

@@ -10,6 +10,8 @@
 #include <functional>
 #include <utility>
 
+#include "decoder/http/request_form.h"
+
 namespace hone::decoder {
 
 struct ConnectionLimits {
@@ -38,8 +40,10 @@ class Connection final : public httplib::Stream {
     }
     /// The limits count from here.
     void begin_request();
-    /// The head has come, and so many bytes may follow it.
-    void begin_body(std::size_t bytes) { bytes_left_ = bytes; }
+    /// The head has come, and so many bytes may follow it, in pieces or not.
+    void begin_body(std::size_t bytes, bool in_pieces);
+    /// What came of the request since begin_request().
+    [[nodiscard]] const RequestForm& form() const { return form_; }
     [[nodiscard]] bool connected() const;
 
     [[nodiscard]] bool is_readable() const override;
@@ -67,6 +71,7 @@ class Connection final : public httplib::Stream {
     std::size_t end_ = 0;
     std::size_t bytes_left_ = 0;  ///< of the request's head, or of its body
     std::size_t came_ = 0;        ///< of the request
+    RequestForm form_{};
     Clock::time_point begun_{};
 };
 

@@ -20,6 +20,9 @@ Scheduler::Scheduler(const SchedulerOptions& options)
             "from 1, or 0");
     require(options.max_step_stretch >= 0, "max_step_stretch", options.max_step_stretch, "from 0");
     require(options.least_prompt_tokens >= 1, "least_prompt_tokens", options.least_prompt_tokens, "from 1");
+    require(options.full_stretch >= 0, "full_stretch", options.full_stretch, "from 0");
+    require(options.most_saving_steps >= 0, "most_saving_steps", options.most_saving_steps, "from 0");
+    require(options.most_waiting_share >= 0, "most_waiting_share", options.most_waiting_share, "from 0");
     require(options.least_prompt_part >= 1, "least_prompt_part", options.least_prompt_part, "from 1");
     require(options.max_context >= 2, "max_context", options.max_context, "from 2");
 }
@@ -112,23 +115,74 @@ StepLoad Scheduler::load_of_decoding() const {
     return load;
 }
 
-int Scheduler::budget_of_prompts(const StepLoad& decoding) const {
+int Scheduler::budget_of_prompts(const StepLoad& decoding) {
     std::int64_t budget = options_.max_step_tokens - decoding.sequences;
     if (decoding.sequences == 0) return static_cast<int>(budget);
     if (options_.step_prompt_tokens > 0) budget = std::min<std::int64_t>(budget, options_.step_prompt_tokens);
-    if (options_.step_stretch > 0 && options_.cost)
-        budget = options_.cost->prompt_tokens_within(stretch(decoding.sequences), decoding,
-                                                     options_.least_prompt_tokens, budget);
-    return static_cast<int>(budget);
+    if (options_.step_stretch == 0 || !options_.cost) return static_cast<int>(budget);
+    const std::int64_t within = options_.cost->prompt_tokens_within(stretch(decoding), decoding,
+                                                                    options_.least_prompt_tokens, budget);
+    return static_cast<int>(is_full(decoding) ? budget_of_full(decoding, within, budget) : within);
+}
+
+/// Nearly all places are taken, also by texts that wait for their prompts alone.
+bool Scheduler::is_full(const StepLoad& decoding) const {
+    constexpr double nearly = 0.95;
+    const std::int64_t present = prompts_to_come_ + decoding.sequences;
+    return static_cast<double>(present) >= nearly * static_cast<double>(texts_at_once(present));
+}
+
+/// Of the sequences of prompts_to_come_.
+std::int64_t Scheduler::prompt_tokens_to_come() const {
+    std::int64_t tokens = 0;
+    std::int64_t prompts = prompts_to_come_;
+    for (const auto& [id, sequence] : running_) {
+        if (sequence.decodes()) continue;
+        tokens += sequence.left();
+        --prompts;
+    }
+    for (auto one = waiting_.begin(); one != waiting_.end() && prompts > 0; ++one, --prompts)
+        tokens += one->second.left();
+    return tokens;
+}
+
+/// The oldest text goes on in every step.
+std::int64_t Scheduler::budget_of_full(const StepLoad& decoding, std::int64_t least, std::int64_t most) {
+    const double stretch =
+        std::max(std::min(options_.full_stretch, options_.max_step_stretch), options_.step_stretch);
+    const std::int64_t waiting = prompt_tokens_to_come();
+    const std::int64_t cheapest = options_.cost->cheapest_prompt_tokens(stretch, decoding, waiting, most);
+    const bool are_few = static_cast<double>(prompts_to_come_) <=
+                         options_.most_waiting_share * static_cast<double>(decoding.sequences);
+    const bool may_wait = are_few && running_.begin()->second.decodes();
+    if (0 < waiting && waiting < cheapest && may_wait && saving_steps_ < options_.most_saving_steps) {
+        ++saving_steps_;
+        return 0;
+    }
+    saving_steps_ = 0;
+    return std::max(least, cheapest);
 }
 
 /// What a step may take over one without prompts.
-double Scheduler::stretch(std::int64_t decoding) const {
+double Scheduler::stretch(const StepLoad& decoding) const {
     constexpr double share_for_all = 0.25;
+    constexpr double share_of_burst = 0.5;
     const double share = static_cast<double>(prompts_to_come_) /
-                         static_cast<double>(texts_at_once(prompts_to_come_ + decoding));
+                         static_cast<double>(texts_at_once(prompts_to_come_ + decoding.sequences));
     const double more = std::max(options_.max_step_stretch - options_.step_stretch, 0.0);
-    return options_.step_stretch + more * std::min(share / share_for_all, 1.0);
+    const double usual = options_.step_stretch + more * std::min(share / share_for_all, 1.0);
+    return more > 0 && share >= share_of_burst ? std::max(usual, stretch_of_burst(decoding)) : usual;
+}
+
+/// Over the step as it is, with texts that are all as long as those at work.
+double Scheduler::stretch_of_burst(const StepLoad& decoding) const {
+    StepLoad now = decoding;
+    now.prompt_tokens = 0;
+    StepLoad all = now;
+    all.sequences += prompts_to_come_;
+    all.keys = now.keys / now.sequences * all.sequences;
+    const double now_s = options_.cost->of(now);
+    return now_s > 0 ? options_.full_stretch * options_.cost->of(all) / now_s : 0;
 }
 
 /// How many texts there is room for, `present` or more: not for the next one where that waits for pages,
@@ -245,6 +299,7 @@ std::vector<NewToken> Scheduler::complete(std::span<const int> drawn) {
     }
     counters_.steps += step_.empty() ? 0 : 1;
     counters_.mixed_steps += load_.is_mixed() ? 1 : 0;
+    counters_.prompt_tokens += static_cast<std::uint64_t>(load_.prompt_tokens);
     step_.clear();
     planned_.clear();
     under_way_ = false;
@@ -276,7 +331,8 @@ NewToken Scheduler::draw(RequestId id, Sequence& sequence, int token) {
             .token = token,
             .end = ends                            ? NewToken::End::end_id
                    : sequence.new_tokens_left == 0 ? NewToken::End::length
-                                                   : NewToken::End::none};
+                                                   : NewToken::End::none,
+            .is_first = sequence.drawn == 1};
 }
 
 }  // namespace hone::decoder

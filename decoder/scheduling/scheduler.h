@@ -26,9 +26,18 @@ struct SchedulerOptions {
     /// And as many as leave such a step within so many times what it takes without prompts, as `cost` has it;
     /// 0: whatever it takes. Where texts wait for their prompts, proportionally more, up to max_step_stretch
     /// where they are a quarter of those that may be computed together: else prompts would come too slowly
-    /// for the texts that end.
+    /// for the texts that end. Where they are half of those, as after a start, full_stretch times what a step
+    /// of all will take: texts at work then wait no longer than they will anyway.
     double step_stretch = 0;
     double max_step_stretch = 0;
+    /// Where nearly all places are taken, no text comes sooner for prompts in small parts, whose tokens take
+    /// longer each: steps then may take so many times as long as without prompts for a part of the cheapest
+    /// size, or max_step_stretch times, where that is less.
+    double full_stretch = 2;
+    /// And while fewer tokens wait than make such a part, so many steps at most go without prompts, as long
+    /// as the texts that wait are no more than such a share of those that grow.
+    int most_saving_steps = 6;
+    double most_waiting_share = 1.0 / 16;
     /// But so many, where that are more: prompts go on also beside sequences that leave no time.
     int least_prompt_tokens = 64;
     /// Where prompts share a step, each has half of what is left, in multiples of so many tokens, and at
@@ -63,12 +72,14 @@ struct NewToken {
     RequestId request = 0;
     int token = 0;
     End end = End::none;  ///< why it is the last one
+    bool is_first = false;
 };
 
 struct SchedulerCounters {
     std::uint64_t steps = 0;
     std::uint64_t mixed_steps = 0;  ///< with a prompt's tokens beside a sequence that decodes
     std::uint64_t computed_tokens = 0;
+    std::uint64_t prompt_tokens = 0;  ///< of these, of prompts; of one whose last token alone is left, none
     std::uint64_t shared_tokens = 0;  ///< of prompts, found in pages of others
     std::uint64_t preemptions = 0;
 };
@@ -131,10 +142,15 @@ class Scheduler {
     void check(const Request& request) const;
     void plan_running();
     [[nodiscard]] StepLoad load_of_decoding() const;
+    [[nodiscard]] bool is_full(const StepLoad& decoding) const;
+    [[nodiscard]] std::int64_t prompt_tokens_to_come() const;
     [[nodiscard]] int pages_of(const Sequence& sequence) const;
     [[nodiscard]] bool has_room_for_next() const;
-    [[nodiscard]] int budget_of_prompts(const StepLoad& decoding) const;
-    [[nodiscard]] double stretch(std::int64_t decoding) const;
+    [[nodiscard]] int budget_of_prompts(const StepLoad& decoding);
+    [[nodiscard]] std::int64_t budget_of_full(const StepLoad& decoding, std::int64_t least,
+                                              std::int64_t most);
+    [[nodiscard]] double stretch(const StepLoad& decoding) const;
+    [[nodiscard]] double stretch_of_burst(const StepLoad& decoding) const;
     [[nodiscard]] std::int64_t texts_at_once(std::int64_t present) const;
     void admit_waiting();
     void plan(RequestId id, Sequence& sequence, int tokens);
@@ -158,6 +174,7 @@ class Scheduler {
     int prompt_budget_ = 0;  ///< tokens that the step being planned has left for prompts
     /// Sequences that may still get some of it: also those that wait, as many as there is room for.
     std::int64_t prompts_to_come_ = 0;
+    int saving_steps_ = 0;  ///< that went without prompts, so that a larger part comes together
     RequestId last_id_ = 0;
     SchedulerCounters counters_;
 };

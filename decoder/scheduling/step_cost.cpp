@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <utility>
 
 namespace hone::decoder {
 namespace {
@@ -10,6 +12,8 @@ namespace {
 constexpr double newest = 1.0 / 16;
 /// How much a single step counts at the most: one during which the host was away says nothing.
 constexpr double most_off = 2;
+/// What a prompt's token may take over one of the cheapest number of them.
+constexpr double hardly_more = 1.03;
 
 }  // namespace
 
@@ -110,6 +114,28 @@ std::int64_t StepCost::prompt_tokens_within(double stretch, StepLoad load, std::
     for (std::int64_t beyond = most; beyond - found > 1;) {
         const std::int64_t middle = found + (beyond - found) / 2;
         (fits(middle) ? found : beyond) = middle;
+    }
+    return found;
+}
+
+/// A token is the cheapest where it fills the tiles of products: at the measured numbers of rows.
+std::int64_t StepCost::cheapest_prompt_tokens(double stretch, StepLoad load, std::int64_t waiting,
+                                              std::int64_t most) const {
+    load.prompt_tokens = 0;
+    const double plain_s = of(load);
+    most = prompt_tokens_within(stretch, load, 0, most);
+    std::vector<std::pair<std::int64_t, double>> numbers;  // with the seconds of each of their tokens
+    double least_s = std::numeric_limits<double>::infinity();
+    for (const Rows& rows : rows_) {
+        load.prompt_tokens = std::min(rows.rows - load.sequences, most);
+        if (load.prompt_tokens <= 0) continue;
+        const double token_s = (of(load) - plain_s) / static_cast<double>(load.prompt_tokens);
+        numbers.emplace_back(load.prompt_tokens, token_s);
+        least_s = std::min(least_s, token_s);
+    }
+    std::int64_t found = 0;
+    for (const auto& [tokens, token_s] : numbers) {
+        if (token_s <= hardly_more * least_s && (found == 0 || tokens <= waiting)) found = tokens;
     }
     return found;
 }

@@ -48,6 +48,11 @@ class StepCost {
     /// takes without; `least` where that are fewer, and `most` at most.
     [[nodiscard]] std::int64_t prompt_tokens_within(double stretch, StepLoad load, std::int64_t least,
                                                     std::int64_t most) const;
+    /// How many tokens of prompts beside the load's sequences take the least time each, or hardly more, and
+    /// leave a step within `stretch`: as many of these as `waiting`, or the fewest; `most` at most. 0: none
+    /// that is known.
+    [[nodiscard]] std::int64_t cheapest_prompt_tokens(double stretch, StepLoad load, std::int64_t waiting,
+                                                      std::int64_t most) const;
     /// A step took so long.
     void note(const StepTime& step);
 

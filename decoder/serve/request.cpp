@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <span>
 
 #include "decoder/serve/api_error.h"
 #include "decoder/serve/fields.h"
@@ -27,8 +28,6 @@ bool is_false_or_0(const json& value) { return value == false || value == 0; }
 bool is_0(const json& value) { return value.is_number() && value == 0; }
 bool is_1(const json& value) { return value.is_number() && value == 1; }
 bool is_empty(const json& value) { return value.is_structured() && value.empty(); }
-/// Qwen3's default, which no other template that is known reads.
-bool is_usual(const json& value) { return is_empty(value) || value == json{{"enable_thinking", true}}; }
 bool is_no_text(const json& value) { return value == ""; }
 bool is_plain_text(const json& value) {
     return value.is_object() && (value.empty() || value.value("type", json()) == "text");
@@ -73,7 +72,6 @@ constexpr Undone undone[]{
     {"no_stop_trim", is_false, "false: a text ends before its stop"},
     {"lora_path", is_nothing, "none: the model is taken as it is"},
     {"chat_template", is_nothing, "none: the folder's is taken"},
-    {"chat_template_kwargs", is_usual, "none: the folder's template is taken as it is"},
     {"add_generation_prompt", is_true, "true: the assistant answers"},
     {"continue_final_message", is_false, "false: the assistant begins a new message"},
 };
@@ -87,9 +85,8 @@ void refuse_least_tokens(const Fields& fields) {
                   "0: a text ends where the model ends it, or with ignore_eos and no stop at max_tokens");
 }
 
-void refuse_undone(const Fields& fields) {
-    refuse_least_tokens(fields);
-    for (const Undone& field : undone) {
+void refuse_undone(const Fields& fields, std::span<const Undone> known) {
+    for (const Undone& field : known) {
         const json* value = fields.find(field.name);
         if (value != nullptr && !field.changes_nothing(*value)) fields.refuse(field.name, field.allowed);
     }
@@ -137,13 +134,20 @@ std::optional<int> read_max_tokens(const Fields& fields) {
     return std::nullopt;
 }
 
+std::optional<bool> read_special_tokens(const Fields& fields) {
+    if (fields.find("add_special_tokens") == nullptr) return std::nullopt;
+    return fields.boolean("add_special_tokens");
+}
+
 /// What both have.
 ApiRequest read_common(const Fields& fields, std::int64_t seed) {
-    refuse_undone(fields);
+    refuse_least_tokens(fields);
+    refuse_undone(fields, undone);
     ApiRequest request{.model = fields.text("model").value_or(""),
                        .max_tokens = read_max_tokens(fields),
                        .wishes = read_wishes(fields, seed),
                        .stops = read_stops(fields),
+                       .special_tokens = read_special_tokens(fields),
                        .choices = static_cast<int>(fields.integer("n", 1, max_choices).value_or(1)),
                        .ignore_end = fields.boolean("ignore_eos")};
     read_stream(fields, request);
@@ -202,6 +206,13 @@ std::string read_content(const Fields& message, const std::string& place) {
     return whole;
 }
 
+constexpr Undone undone_of_messages[]{
+    {"tool_calls", is_empty, "none: no tools are called"},
+    {"function_call", is_nothing, "none: no functions are called"},
+    {"audio", is_nothing, "none: messages are texts"},
+    {"prefix", is_false, "false: the assistant begins a new message"},
+};
+
 Conversation read_messages(const Fields& fields) {
     const json* messages = fields.find("messages");
     if (messages == nullptr || !messages->is_array() || messages->empty())
@@ -215,7 +226,8 @@ Conversation read_messages(const Fields& fields) {
         const std::string role = message.text("role").value_or("");
         const std::optional<Role> known = role_of(role);
         if (!known) message.refuse("role", "\"system\", \"user\" or \"assistant\"");
-        conversation.push_back({*known, read_content(message, place)});
+        refuse_undone(message, undone_of_messages);
+        conversation.push_back({*known, read_content(message, place), message.text("reasoning_content")});
     }
     return conversation;
 }
@@ -238,7 +250,31 @@ ApiRequest read_chat(std::string_view body, std::int64_t seed) {
     ApiRequest request = read_common(fields, seed);
     request.is_chat = true;
     request.conversation = read_messages(fields);
+    if (const json* values = fields.find("chat_template_kwargs")) {
+        if (!values->is_object() || values->size() > max_template_values)
+            fields.refuse("chat_template_kwargs",
+                          fmt::format("an object: up to {} variables of the chat template, by name",
+                                      max_template_values));
+        request.template_values = *values;
+    }
     return request;
+}
+
+ChatVariables read_variables(const json& values, const ChatTemplate& chat) {
+    const Fields fields(values, "chat_template_kwargs.");
+    ChatVariables variables;
+    for (const auto& [name, value] : values.items()) {
+        if (value.is_null() || !chat.mentions(name)) continue;
+        if (name == "enable_thinking") {
+            variables.enable_thinking = fields.boolean(name.c_str());
+        } else if (name == "date_string" && chat.format().takes_date) {
+            variables.date_string = fields.text(name.c_str()).value_or("");
+        } else {
+            fields.refuse(name.c_str(),
+                          "none: of the template's variables enable_thinking and date_string are taken");
+        }
+    }
+    return variables;
 }
 
 }  // namespace hone::decoder

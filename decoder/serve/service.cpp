@@ -218,18 +218,21 @@ ApiRequest Service::read(const HttpRequest& request, bool is_chat) {
     return read;
 }
 
-std::vector<int> Service::prompt_of(const Prompt& prompt) const {
+std::vector<int> Service::prompt_of(const Prompt& prompt, bool special_tokens) const {
     if (const auto* ids = std::get_if<std::vector<int>>(&prompt)) return *ids;
-    return model_.tokenizer.encode(std::get<std::string>(prompt));
+    return model_.tokenizer.encode(std::get<std::string>(prompt), {.add_special_tokens = special_tokens});
 }
 
 std::vector<std::vector<int>> Service::prompts_of(const ApiRequest& request) const {
     std::vector<std::vector<int>> prompts;
     try {
-        if (request.is_chat)
-            return {model_.tokenizer.encode(model_.chat->render(request.conversation),
-                                            {.add_special_tokens = false})};
-        for (const Prompt& prompt : request.prompts) prompts.push_back(prompt_of(prompt));
+        if (request.is_chat) {
+            const ChatVariables variables = read_variables(request.template_values, *model_.chat);
+            return {model_.tokenizer.encode(model_.chat->render(request.conversation, variables),
+                                            {.add_special_tokens = request.special_tokens.value_or(false)})};
+        }
+        for (const Prompt& prompt : request.prompts)
+            prompts.push_back(prompt_of(prompt, request.special_tokens.value_or(true)));
     } catch (const DecoderError& error) {
         throw ApiError(400, error.what(), request.is_chat ? "messages" : "prompt");
     }

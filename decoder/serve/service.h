@@ -74,7 +74,7 @@ class Service {
     [[nodiscard]] SharedAnswer ask(ApiRequest request, Clock::time_point arrived);
     [[nodiscard]] ApiRequest read(const HttpRequest& request, bool is_chat);
     [[nodiscard]] std::vector<std::vector<int>> prompts_of(const ApiRequest& request) const;
-    [[nodiscard]] std::vector<int> prompt_of(const Prompt& prompt) const;
+    [[nodiscard]] std::vector<int> prompt_of(const Prompt& prompt, bool special_tokens) const;
     [[nodiscard]] TextRequest text_request(const ApiRequest& request, const std::vector<int>& prompt,
                                            int number) const;
     [[nodiscard]] int new_tokens(const ApiRequest& request, std::size_t prompt) const;

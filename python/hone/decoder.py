@@ -190,6 +190,7 @@ class Decoder(_OneOfAKind):
         self, prompt: Prompt, *, max_tokens: Optional[int] = 128, temperature: float = 0.0, top_k: int = 0,
         top_p: float = 1.0, min_p: float = 0.0, seed: Optional[int] = None,
         stop: Union[str, Sequence[str]] = (), ignore_end: bool = False, plain_prompt: bool = False,
+        enable_thinking: bool = True,
     ) -> Completion:
         """What follows a prompt: a text; ids, which are taken as they are; or a conversation, a list of messages such as
         `{"role": "user", "content": "..."}`, of which the model gives the next by its folder's chat template.
@@ -199,16 +200,18 @@ class Decoder(_OneOfAKind):
         of the likeliest with the share `top_p`, those at least `min_p` times as likely as the likeliest. The same
         `seed` draws the same text; None: another one each time. With `ignore_end` the text goes on behind the model's
         end token; with `plain_prompt` a prompt's "<|end_of_text|>" is plain text, as it should be in prompts of others.
+        `enable_thinking` is render_chat()'s.
         """
         return self.generate_many(
             [prompt], max_tokens=max_tokens, temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p,
-            seed=seed, stop=stop, ignore_end=ignore_end, plain_prompt=plain_prompt,
+            seed=seed, stop=stop, ignore_end=ignore_end, plain_prompt=plain_prompt, enable_thinking=enable_thinking,
         )[0]  # fmt: skip
 
     def generate_many(
         self, prompts: Sequence[Prompt], *, max_tokens: Optional[int] = 128, temperature: float = 0.0,
         top_k: int = 0, top_p: float = 1.0, min_p: float = 0.0, seed: Optional[int] = None,
         stop: Union[str, Sequence[str]] = (), ignore_end: bool = False, plain_prompt: bool = False,
+        enable_thinking: bool = True,
     ) -> List[Completion]:
         """The same for several prompts, which are computed together; with a `seed`, the next prompt has the next
         seed."""
@@ -221,7 +224,7 @@ class Decoder(_OneOfAKind):
                 streams.append(self.stream(
                     prompt, max_tokens=max_tokens, temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p,
                     seed=None if seed is None else _integer("seed", seed, 63) + number, stop=stop, ignore_end=ignore_end,
-                    plain_prompt=plain_prompt,
+                    plain_prompt=plain_prompt, enable_thinking=enable_thinking,
                 ))  # fmt: skip
             _finish(streams)
         finally:
@@ -233,13 +236,14 @@ class Decoder(_OneOfAKind):
         self, prompt: Prompt, *, max_tokens: Optional[int] = 128, temperature: float = 0.0, top_k: int = 0,
         top_p: float = 1.0, min_p: float = 0.0, seed: Optional[int] = None,
         stop: Union[str, Sequence[str]] = (), ignore_end: bool = False, plain_prompt: bool = False,
+        enable_thinking: bool = True,
     ) -> TextStream:
         """Arguments as for generate(). The text begins to grow at once; iterating gives it piece by piece, in whole
         characters."""
         flags = (decoder_structs.IGNORE_END if ignore_end else 0) | _prompt_flags(plain_prompt, True)
         if _is_conversation(prompt):
             flags |= decoder_structs.CHAT
-            prompt = self.render_chat(cast(Sequence[Message], prompt))
+            prompt = self.render_chat(cast(Sequence[Message], prompt), enable_thinking=enable_thinking)
         request = decoder_structs.DecoderRequest(
             struct_size=ctypes.sizeof(decoder_structs.DecoderRequest),
             flags=flags,
@@ -283,17 +287,19 @@ class Decoder(_OneOfAKind):
                     return ids[: count.value]
                 ids = (c_int32 * count.value)()
 
-    def render_chat(self, messages: Sequence[Message]) -> str:
+    def render_chat(self, messages: Sequence[Message], *, enable_thinking: bool = True) -> str:
         """The text behind which the model answers a conversation, as its folder's chat template has it. Each message has
-        a "role" ("system", "user" or "assistant") and a "content"."""
+        a "role" ("system", "user" or "assistant") and a "content". Without `enable_thinking` the answer begins behind
+        thoughts that are none, where the template reads that, as Qwen3's does."""
         given = [_parts_of(*numbered) for numbered in enumerate(_list_of("messages", messages, "messages"))]
         roles, contents = ((c_char_p * len(given))(*parts) for parts in zip(*given)) if given else (None, None)
         text, length = ctypes.create_string_buffer(4096), c_size_t()
+        flags = 0 if enable_thinking else decoder_structs.NO_THINKING
         with self._lock:
             handle = self._open_handle()
             while True:
-                check(self._library.hone_decoder_render_chat(
-                    handle, roles, contents, len(given), text, len(text), byref(length)
+                check(self._library.hone_decoder_render_chat_with(
+                    handle, roles, contents, len(given), flags, text, len(text), byref(length)
                 ))  # fmt: skip
                 if length.value < len(text):
                     return text.raw[: length.value].decode()

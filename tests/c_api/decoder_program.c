@@ -148,6 +148,11 @@ static void check_chats_are_refused(hone_decoder* decoder) {
     size_t length = 0;
     CHECK_REFUSED(hone_decoder_render_chat(decoder, roles, contents, 1, NULL, 0, &length),
                   "no chat template");
+    CHECK_REFUSED(hone_decoder_render_chat_with(decoder, roles, contents, 1, 1, NULL, 0, &length),
+                  "HONE_DECODER_NO_THINKING");
+    CHECK_REFUSED(hone_decoder_render_chat_with(decoder, roles, contents, 1, HONE_DECODER_NO_THINKING, NULL,
+                                                0, &length),
+                  "no chat template");
     CHECK(hone_decoder_render_chat(decoder, NULL, contents, 1, NULL, 0, &length) == HONE_NULL_POINTER);
     CHECK(hone_decoder_render_chat(NULL, roles, contents, 1, NULL, 0, &length) == HONE_BAD_HANDLE);
     hone_decoder_request request = HONE_DECODER_REQUEST_INIT;

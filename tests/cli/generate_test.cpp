@@ -203,6 +203,9 @@ TEST_CASE("a conversation needs a known template and nothing that makes none") {
         CHECK(has(ended.err + ended.out, "--chat reads what is said from stdin"));
     }
     CHECK(has(model.refusal({"-p", "a", "--system", "b"}), "--system goes with --chat"));
+    CHECK(has(model.refusal({"-p", "a", "--no-thinking"}), "--no-thinking goes with --chat"));
+    CHECK(has(model.say("Hello\n", "--no-thinking").err,
+              "--no-thinking: the model's chat template has no such choice"));
     model.sandbox.write("model/tokenizer_config.json", R"({"chat_template": "{{ something }}"})");
     const Ended unknown = model.say("Hello\n", "");
     CHECK(unknown.code == 2);

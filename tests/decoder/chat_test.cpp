@@ -29,6 +29,11 @@ std::string chatml_messages() {
            R"({{ '<|im_start|>assistant\n' }})";
 }
 
+/// Qwen3's last statement.
+std::string no_thoughts() {
+    return R"({%- if enable_thinking is defined and enable_thinking is false %}{{- '<think>\n\n</think>\n\n' }}{%- endif %})";
+}
+
 std::string mistral(const std::string& where, const std::string& open, const std::string& close,
                     const std::string& answer) {
     return R"({%- set system_message = messages[0]["content"] %}{{- raise_exception("roles must alternate") }})"
@@ -66,7 +71,9 @@ const std::map<std::string, std::string>& outlines() {
         {"llama3", R"({% set content = '<|start_header_id|>' + message['role'] + '<|end_header_id|>\n\n' + )"
                    R"(message['content'] | trim + '<|eot_id|>' %}{% set content = bos_token + content %})"
                    R"({{ content }}{{ '<|start_header_id|>assistant<|end_header_id|>\n\n' }})"},
-        {"llama3.1", R"({{- bos_token }}{%- set date_string = "26 Jul 2024" %})" + llama3_dates()},
+        {"llama3.1",
+         R"({{- bos_token }}{%- if not date_string is defined %}{%- set date_string = "26 Jul 2024" %}{%- endif %})" +
+             llama3_dates()},
         {"llama3.2", R"({{- bos_token }}{%- set date_string = strftime_now("%d %b %Y") %})" + llama3_dates()},
         {"qwen2", "{{ '<|im_start|>system\nYou are a helpful assistant.<|im_end|>\n' }}" + chatml_messages()},
         {"qwen2.5",
@@ -75,8 +82,8 @@ const std::map<std::string, std::string>& outlines() {
              chatml_messages()},
         {"qwen3",
          R"({{- '<|im_start|>system\n' + messages[0].content + '<|im_end|>\n' }}{%- set ns.last_query_index = 0 %})"
-         R"({%- set content = (message.content.split('</think>')|last) %}{%- if enable_thinking is false %})" +
-             chatml_messages()},
+         R"({%- set content = (message.content.split('</think>')|last) %})" +
+             chatml_messages() + no_thoughts()},
         {"mistral0.1",
          R"({{ bos_token }}{{ raise_exception('roles must alternate') }})"
          R"({{ '[INST] ' + message['content'] + ' [/INST]' }}{{ message['content'] + eos_token }})"},
@@ -211,6 +218,8 @@ TEST_CASE("kin of a known template that do something else are refused") {
         outlines().at("llama3") + "{% set system_message = 'x' %}",
         "{{ '<start_of_turn>model' + first_user_prefix + '<end_of_turn>' }}",
         "{{ bos_token + '<|user|>' + '<|end|>' + '<|assistant|>' }}",
+        outlines().at("qwen2") +
+            "{% set ns.last_query_index = 0 %}{% if enable_thinking is false and '</think>' in content %}",
         phi4() + "{{ '<|im_start|>tool<|im_sep|>' + message['content'] + '<|im_end|>' }}",
         phi4() + chatml_messages(),
         // A default system message that is set, but questions that do not open their answers.
@@ -304,6 +313,50 @@ TEST_CASE("what differs between templates of a family is read out of them") {
     CHECK(text(R"({{ "<|im_start|>system\nYou're \"it\".<|im_end|>\n" }})" + chatml_messages(),
                {{Role::user, "1"}})
               .starts_with("<|im_start|>system\nYou're \"it\".<|im_end|>\n"));
+}
+
+TEST_CASE("variables of a template change what it writes where it reads them, and nothing elsewhere") {
+    const Conversation talk{
+        {Role::user, "1"}, {Role::assistant, "<think>\nhm\n</think>\n\n2"}, {Role::user, "3"}};
+    const ChatVariables variables{.enable_thinking = false, .date_string = "01 Feb 2025"};
+    const ChatWords words{.bos = "<s>", .eos = "</s>", .today = "05 Jan 2026"};
+    for (const auto& [name, outline] : outlines()) {
+        CAPTURE(name);
+        const ChatFormat format = read_chat_format(outline);
+        std::string expected = chat_text(format, talk, words);
+        if (name == "qwen3") expected += "<think>\n\n</think>\n\n";
+        if (name == "llama3.1") {
+            const std::string_view date = "26 Jul 2024";
+            REQUIRE(expected.find(date) != std::string::npos);
+            expected.replace(expected.find(date), date.size(), "01 Feb 2025");
+        }
+        CHECK(chat_text(format, talk, words, variables) == expected);
+    }
+    // What another model writes there is read out of its template.
+    std::string kin = outlines().at("qwen3");
+    kin.replace(kin.rfind(R"(<think>\n\n</think>)"), 19, "<think> </think>");
+    CHECK(chat_text(read_chat_format(kin), talk, words, variables)
+              .ends_with("assistant\n<think> </think>\n\n"));
+}
+
+TEST_CASE("an answer's thoughts beside its content stand where those in its content would") {
+    const std::string reads = "{%- if message.reasoning_content is string %}{%- endif %}";
+    const auto answer = [&](const std::string& outline, const std::string& content,
+                            const std::string& thoughts, bool is_last = false) {
+        Conversation talk{{Role::user, "1"}, {Role::assistant, content, thoughts}, {Role::assistant, "z"}};
+        if (is_last) talk.pop_back();
+        const std::string text = chat_text(read_chat_format(outline), talk, {});
+        const std::size_t begin = text.find("assistant\n") + 10;
+        return text.substr(begin, text.find("<|im_end|>", begin) - begin);
+    };
+    const std::string knows = outlines().at("qwen3") + reads;
+    CHECK(answer(knows, "\n2", "\n\nhm\n") == "<think>\nhm\n</think>\n\n2");
+    CHECK(answer(knows, "<think>a</think>2", "b") == "<think>\nb\n</think>\n\n<think>a</think>2");
+    CHECK(answer(knows, "2", "\n") == "<think>\n\n</think>\n\n2");
+    CHECK(answer(knows, "<think>a</think>2", "") == "<think>a</think>2");
+    CHECK(answer(knows, "2", "", true) == "<think>\n\n</think>\n\n2");
+    CHECK(answer(outlines().at("qwen3"), "2", "b") == "2");
+    CHECK(answer(outlines().at("qwen2"), "2", "b") == "2");
 }
 
 TEST_CASE("statements are read whatever their spelling, and text between them is noticed") {

@@ -271,6 +271,26 @@ TEST_CASE("a request that is cancelled hears nothing more") {
     CHECK(engine.state().pages_used == 0);
 }
 
+TEST_CASE("a text's first token is heard before the next step begins, the others while it is computed") {
+    const test::FakeMachine machine;
+    RunningModel model(small_options());
+    Engine engine(model);
+    std::vector<int> launches;
+    std::promise<void> ended;
+    engine.submit({.prompt = {1, 2, 3}, .max_new_tokens = 3},
+                  {.on_token =
+                       [&](const NewToken& token) {
+                           CHECK(token.is_first == launches.empty());
+                           launches.push_back(machine.launch_count());
+                           if (token.end != NewToken::End::none) ended.set_value();
+                       },
+                   .on_failure = [&](const std::string&) { ended.set_value(); }});
+    ended.get_future().wait();
+    REQUIRE(launches.size() == 3);
+    CHECK(launches[1] - launches[0] > launches[2] - launches[1]);  // two steps began in between
+    CHECK(launches[2] == launches[1]);
+}
+
 TEST_CASE("tokens of a step are heard also where the next step fails") {
     const test::FakeMachine machine(
         "launch:match=sample:fail=700:after=4");  // found when the step is waited for

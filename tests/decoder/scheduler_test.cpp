@@ -131,6 +131,8 @@ class Machine {
         if (starts_decoding || !left_out.empty()) return true;
         if (options_.step_stretch == 0 || !load.is_mixed()) return true;
         if (load.prompt_tokens <= options_.least_prompt_tokens) return true;
+        if (scheduler.running() + scheduler.waiting() >= 2 * load.sequences)
+            return true;  // as after a start: longer, by what a step of all takes
         const double expected_s = scheduler.expected_s();
         load.prompt_tokens = 0;
         const double stretch = std::max(options_.step_stretch, options_.max_step_stretch);
@@ -202,6 +204,9 @@ SchedulerOptions random_options(Random& random) {
             .step_prompt_tokens = std::max(0, between(random, -3, 5)),
             .step_stretch = random() % 2 == 0 ? 0 : 0.25 * between(random, 4, 12),
             .max_step_stretch = 0.25 * between(random, 0, 16),
+            .full_stretch = 0.25 * between(random, 0, 16),
+            .most_saving_steps = between(random, 0, 3),
+            .most_waiting_share = 0.25 * between(random, 0, 8),
             .least_prompt_tokens = between(random, 1, 3),
             .least_prompt_part = between(random, 1, 6),
             .cost = random_cost(random),
@@ -292,6 +297,8 @@ TEST_CASE("decoding goes on beside a long prompt, which takes what the step has 
         CHECK(scheduler.complete(std::vector{2}).size() == 1);
     }
     CHECK(scheduler.next()[1].samples);
+    CHECK(scheduler.counters().prompt_tokens == 3 + 2 * 15);
+    CHECK(scheduler.counters().computed_tokens == 3 + 2 * 16);
 }
 
 TEST_CASE("beside a sequence that decodes, prompts take no more than they may; alone, all there is") {
@@ -364,6 +371,118 @@ TEST_CASE("the more of the texts wait for their prompts, the longer a step may t
     options.max_step_stretch = 0;
     options.step_stretch = 1.5;
     CHECK(prompt_tokens(6, 2) == 5);
+}
+
+TEST_CASE(
+    "where all places are taken, prompts come in the parts that cost the least, and wait until they make "
+    "one") {
+    SchedulerOptions options = usual;
+    options.pages = 256;
+    options.max_step_tokens = 100;
+    options.step_stretch = 1.2;
+    options.max_step_stretch = 3;
+    options.least_prompt_tokens = 1;
+    options.most_waiting_share = 0.25;
+    options.most_saving_steps = 3;
+    std::vector<StepTime> times{{{.sequences = 1, .keys = 1}, 10e-3}, {{.sequences = 8, .keys = 8}, 10e-3}};
+    // 12 tokens take as long as 1: the tiles of products have so many rows.
+    for (const auto& [rows, ms] : {std::pair{7, 10.0}, {19, 15.0}, {31, 19.9}, {43, 35.0}})
+        times.push_back({{.prompt_tokens = rows}, 1e-3 * ms});
+    options.cost = StepCost(times);
+    const auto grown = [&](int texts) {
+        Scheduler scheduler(options);
+        for (int i = 0; i < texts; ++i) static_cast<void>(scheduler.add(request_of(1, 50, 10 * i)));
+        static_cast<void>(scheduler.next());
+        static_cast<void>(scheduler.complete(std::vector<int>(static_cast<std::size_t>(texts), 1)));
+        return scheduler;
+    };
+    const auto step = [](Scheduler& scheduler) {
+        std::vector<int> drawn;
+        for (const StepPart& part : scheduler.next()) {
+            if (part.samples) drawn.push_back(1);
+        }
+        const std::int64_t tokens = scheduler.load().prompt_tokens;
+        static_cast<void>(scheduler.complete(drawn));
+        return tokens;
+    };
+    Scheduler full = grown(7);
+    static_cast<void>(full.add(request_of(30, 9, 1000)));
+    CHECK(step(full) == 24);  // as many as wait for the largest of the cheapest
+    CHECK(step(full) == 0);   // 6 are left
+    CHECK(step(full) == 0);
+    CHECK(step(full) == 0);
+    CHECK(step(full) == 6);
+    Scheduler saving = grown(7);
+    static_cast<void>(saving.add(request_of(9, 9, 1000)));
+    CHECK(step(saving) == 0);
+    CHECK(saving.waiting() == 1);
+    Scheduler free = grown(4);
+    static_cast<void>(free.add(request_of(9, 9, 1000)));
+    CHECK(step(free) > 0);
+    options.most_waiting_share = 0.1;  // a place that is empty counts for more
+    Scheduler few = grown(7);
+    static_cast<void>(few.add(request_of(9, 9, 1000)));
+    CHECK(step(few) == 9);
+    options.most_waiting_share = 0.25;
+    options.max_step_stretch = 1.5;
+    Scheduler even = grown(7);
+    static_cast<void>(even.add(request_of(30, 9, 1000)));
+    CHECK(step(even) == 12);
+    options.most_saving_steps = 0;
+    Scheduler at_once = grown(7);
+    static_cast<void>(at_once.add(request_of(9, 9, 1000)));
+    CHECK(step(at_once) == 9);
+}
+
+TEST_CASE("the oldest text's prompt goes on though few of its tokens wait") {
+    SchedulerOptions options = usual;
+    options.pages = 256;
+    options.max_step_tokens = 40;
+    options.step_stretch = 1.2;
+    options.max_step_stretch = 3;
+    options.most_waiting_share = 1;
+    std::vector<StepTime> times{{{.sequences = 1, .keys = 1}, 10e-3}, {{.sequences = 8, .keys = 8}, 10e-3}};
+    for (const auto& [rows, ms] : {std::pair{8, 10.0}, {44, 15.0}})
+        times.push_back({{.prompt_tokens = rows}, 1e-3 * ms});
+    options.cost = StepCost(times);
+    Scheduler scheduler(options);
+    static_cast<void>(scheduler.add(request_of(50, 9, 1000)));
+    for (int i = 0; i < 7; ++i) static_cast<void>(scheduler.add(request_of(1, 50, 10 * i)));
+    static_cast<void>(scheduler.next());
+    std::vector<int> drawn(7, 1);
+    REQUIRE(scheduler.load().prompt_tokens > 7);
+    static_cast<void>(scheduler.complete(drawn));
+    static_cast<void>(scheduler.next());
+    CHECK(scheduler.load().sequences == 7);
+    CHECK(scheduler.load().prompt_tokens > 0);
+}
+
+TEST_CASE("where half of the places wait for prompts, a step may take as long as one of all will") {
+    SchedulerOptions options = usual;
+    options.pages = 256;
+    options.max_step_tokens = 100;
+    options.step_stretch = 1;
+    options.max_step_stretch = 3;
+    options.full_stretch = 2;
+    options.least_prompt_tokens = 1;
+    std::vector<StepTime> times{{{.sequences = 1, .keys = 1}, 2e-3}, {{.sequences = 8, .keys = 8}, 16e-3}};
+    for (int rows = 1; rows <= 108; ++rows) times.push_back({{.prompt_tokens = rows}, 1e-3 * rows});
+    options.cost = StepCost(times);
+    const auto prompt_tokens = [&](int decoding, int waiting) {
+        Scheduler scheduler(options);
+        for (int i = 0; i < decoding; ++i) static_cast<void>(scheduler.add(request_of(1, 50, 10 * i)));
+        static_cast<void>(scheduler.next());
+        static_cast<void>(scheduler.complete(std::vector<int>(static_cast<std::size_t>(decoding), 1)));
+        for (int i = 0; i < waiting; ++i) static_cast<void>(scheduler.add(request_of(60, 1, 1000 * i)));
+        static_cast<void>(scheduler.next());
+        CHECK(scheduler.load().sequences == decoding);
+        return scheduler.load().prompt_tokens;
+    };
+    CHECK(prompt_tokens(2, 6) == 28);  // 4 ms without, 32 with: twice what eight take
+    CHECK(prompt_tokens(2, 20) == 28);
+    CHECK(prompt_tokens(5, 3) == 20);  // three times the 10 ms without: fewer wait
+    options.max_step_stretch = 0;
+    CHECK(prompt_tokens(2, 6) == 1);
 }
 
 TEST_CASE("texts for which the cache has no room leave a step to the prompt that has begun") {

@@ -158,7 +158,7 @@ TEST_CASE("fields of other servers that would change the answer are refused, and
         {"lora_path", "adapter"},
         {"structured_outputs", {{"regex", "a"}}},
         {"chat_template", "{{ messages }}"},
-        {"chat_template_kwargs", {{"enable_thinking", false}}},
+        {"chat_template_kwargs", true},
         {"add_generation_prompt", false},
         {"continue_final_message", true},
     };
@@ -169,6 +169,36 @@ TEST_CASE("fields of other servers that would change the answer are refused, and
         CHECK(response.status == 400);
         CHECK(response.json()["error"]["param"] == name);
         CHECK(response.message().find("; allowed: ") != std::string::npos);
+    }
+}
+
+TEST_CASE("variables of the chat template that it reads and that are not done are refused") {
+    const MadeServer server(
+        "text", {}, 256,
+        made_model("{% set last_query_index = '</think>' %}{% if enable_thinking is false %}"
+                   "{{ '<think>\n\n</think>\n\n' }}{% endif %}"));
+    json many = json::object();
+    for (int i = 0; i < 65; ++i) many["variable" + std::to_string(i)] = i;
+    const std::vector<std::pair<json, const char*>> refusals{
+        {{{"enable_thinking", "false"}},
+         R"(chat_template_kwargs.enable_thinking is "false"; allowed: true or false)"},
+        {{{"enable_thinking", 0}}, "chat_template_kwargs.enable_thinking is 0; allowed: true or false"},
+        {{{"last_query_index", 1}},
+         "chat_template_kwargs.last_query_index is 1; allowed: none: of the template's variables "
+         "enable_thinking and date_string are taken"},
+        {json::array({1}),
+         "chat_template_kwargs is an array of 1; allowed: an object: up to 64 variables of the "
+         "chat template, by name"},
+        {many,
+         "chat_template_kwargs is an object; allowed: an object: up to 64 variables of the chat template, "
+         "by name"},
+    };
+    for (const auto& [values, message] : refusals) {
+        CAPTURE(values.dump());
+        const HttpResponse response = server.chat(
+            {{"messages", {{{"role", "user"}, {"content", "a"}}}}, {"chat_template_kwargs", values}});
+        CHECK(response.status == 400);
+        CHECK(response.message() == message);
     }
 }
 
@@ -235,6 +265,14 @@ TEST_CASE("bad messages get 400 with their place") {
          "none"},
         {R"({"messages": [{"role": "user", "content": [{"type": "text"}]}]})",
          "messages[0].content[0].text is missing; it has to be a text"},
+        {R"({"messages": [{"role": "assistant", "content": "a", "tool_calls": [{"id": "1"}]}]})",
+         "messages[0].tool_calls is an array of 1; allowed: none: no tools are called"},
+        {R"({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "a", "prefix": true}]})",
+         "messages[1].prefix is true; allowed: false: the assistant begins a new message"},
+        {R"({"messages": [{"role": "assistant", "content": "a", "reasoning_content": 5}]})",
+         "messages[0].reasoning_content is 5; allowed: a text"},
+        {R"({"messages": [{"role": "user", "content": "a"}], "add_special_tokens": "no"})",
+         "add_special_tokens is \"no\"; allowed: true or false"},
         {R"({"messages": [{"role": "user", "content": "a"}], "logprobs": true})",
          "logprobs is true; allowed: none: log probabilities are not given out"},
         {R"({"messages": [{"role": "user", "content": "a"}], "tools": [{}]})",
@@ -373,6 +411,8 @@ TEST_CASE("behind what is no request nothing is taken for one") {
     const std::string hidden = "GET /health HTTP/1.1\r\nHost: x\r\n\r\n";
     const std::string post = "POST /v1/completions HTTP/1.1\r\nHost: x\r\n";
     const std::string body = R"({"prompt": "a"})";
+    const std::string length = "Content-Length: 15\r\n\r\n";
+    const std::string pieces = post + "Transfer-Encoding: chunked\r\n\r\n";
     const std::vector<std::string> attempts{
         "GET /health\r\n\r\n" + hidden,
         "GET /" + std::string(5000, 'a') + " HTTP/1.1\r\nHost: x\r\n\r\n" + hidden,
@@ -387,6 +427,31 @@ TEST_CASE("behind what is no request nothing is taken for one") {
         post + "Transfer-Encoding: identity\r\n\r\n" + body + hidden,
         post + "Transfer-Encoding: gzip, chunked\r\n\r\nf\r\n" + body + "\r\n0\r\n\r\n" + hidden,
         post + "Transfer-Encoding:\r\n chunked\r\n\r\nf\r\n" + body + "\r\n0\r\n\r\n" + hidden,
+        // Lines that cpp-httplib passes over, and a proxy may not.
+        post + "Transfer-Encoding:\r\n chunked\r\n" + length + body + hidden,
+        post + "Transfer-Encoding:\r\n" + length + body + hidden,
+        post + "Transfer-Encoding chunked\r\n" + length + body + hidden,
+        post + ": chunked\r\n" + length + body + hidden,
+        post + "X: y\r\n Content-Length: 5\r\n" + length + body + hidden,
+        post + "X: y\rTransfer-Encoding: chunked\r\n" + length + body + hidden,
+        post + "X: y\nTransfer-Encoding: chunked\r\n" + length + body + hidden,
+        post + std::string("Transfer-Encoding\0: chunked\r\n", 29) + length + body + hidden,
+        post + std::string("Content-Length: 15\0\r\n\r\n", 23) + body + hidden,
+        post + "Content-Length: 5\r\ncontent-length:\r\n\r\n" + body + hidden,
+        "GET /health HTTP/1.1\r\nHost: x\r\nTransfer-Encoding:\r\n chunked\r\n\r\nf\r\n" + body +
+            "\r\n0\r\n\r\n" + hidden,
+        "POST /v1/completions HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\nf\r\n" + body + "\r\n0\r\n\r\n" +
+            hidden,
+        // Sizes of pieces that are none to the letter, and pieces that do not end where they say.
+        pieces + "0xf\r\n" + body + "\r\n0\r\n\r\n" + hidden,
+        pieces + " f\r\n" + body + "\r\n0\r\n\r\n" + hidden,
+        pieces + "+f\r\n" + body + "\r\n0\r\n\r\n" + hidden,
+        pieces + "f_\r\n" + body + "\r\n0\r\n\r\n" + hidden,
+        pieces + "f\n" + body + "\n0\n\n" + hidden,
+        pieces + "f\r\n" + body + "xx0\r\n\r\n" + hidden,
+        pieces + "f;a\nb\r\n" + body + "\r\n0\r\n\r\n" + hidden,
+        pieces + "000000000000000f\r\n" + body + "\r\n0\r\n\r\n" + hidden,
+        pieces + ";a\r\n" + body + "\r\n0\r\n\r\n" + hidden,
     };
     for (const std::string& attempt : attempts) {
         CAPTURE(attempt.substr(0, 120));
@@ -396,6 +461,27 @@ TEST_CASE("behind what is no request nothing is taken for one") {
         CHECK(response.status >= 400);
         CHECK(response.status < 500);
         CHECK_FALSE(client.wait_for("HTTP/1.1"));  // closed long before it would be for saying nothing
+    }
+}
+
+TEST_CASE("bodies in pieces and lines of any header are read, wherever they are cut on their way") {
+    const MadeServer server("text");
+    const std::string head =
+        "POST /v1/completions HTTP/1.1\r\nHost: x\r\nX-Any!#$%&'*+.^_`|~9:\t\"\xC3\xA4\" \r\nEmpty:\r\n";
+    const std::string of_pieces =
+        head +
+        "tRANSFER-eNCODING: Chunked\r\n\r\n5;name=\"a b\"\r\n{\"pro\r\n00B\r\nmpt\": \"\r\n\"}\r\n0\r\n\r\n";
+    const std::string whole = head + "CONTENT-LENGTH: 15\r\n\r\n{\"prompt\": \"a\"}";
+    for (const std::string& text : {of_pieces, whole}) {
+        CAPTURE(text);
+        HttpClientSocket client(server.port());
+        for (const std::size_t piece : {text.size(), std::size_t{1}, std::size_t{7}}) {
+            for (std::size_t at = 0; at < text.size(); at += piece) client.send_text(text.substr(at, piece));
+            // A line end within a text is no JSON: it has come as it was sent.
+            const HttpResponse response = client.response();
+            CHECK(response.status == (text == whole ? 200 : 400));
+            if (text != whole) CHECK(response.message().find("control character") != std::string::npos);
+        }
     }
 }
 

@@ -10,12 +10,12 @@
 
 namespace hone::test {
 
-/// Qwen's kind, with the template of ChatML.
-inline decoder::ServedModel made_model() {
+/// Qwen's kind, with the template of ChatML, and more statements where they are given.
+inline decoder::ServedModel made_model(const std::string& statements = {}) {
     ModelFolder folder;
     folder.with("tokenizer.json", json_of(data_folder("qwen") / "tokenizer.json"));
     const std::string chat =
-        "{{ '<|im_start|>system\nBe brief.<|im_end|>\n' }}{{ '<|im_start|>assistant\n' }}";
+        "{{ '<|im_start|>system\nBe brief.<|im_end|>\n' }}{{ '<|im_start|>assistant\n' }}" + statements;
     folder.with("tokenizer_config.json",
                 nlohmann::json{{"eos_token", "<|endoftext|>"}, {"chat_template", chat}});
     const decoder::Tokenizer tokenizer = folder.load();

@@ -208,6 +208,81 @@ TEST_CASE("a chat is answered, as a whole and in pieces") {
     CHECK(whole == script);
 }
 
+TEST_CASE("chat_template_kwargs reach the template, and those that it does not read change nothing") {
+    const std::string thinks =
+        "{% set last_query_index = '</think>' %}{% if enable_thinking is defined and enable_thinking is "
+        "false %}"
+        "{{ '<think>\n\n</think>\n\n' }}{% endif %}";
+    MadeServer server(script, {}, 256, made_model(thinks));
+    const std::string text =
+        "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHello<|im_end|>\n<|im_start|>assistant\n";
+    const auto prompt_with = [&](MadeServer& asked, const json& values) {
+        const json messages{{{"role", "user"}, {"content", "Hello"}}};
+        const HttpResponse response = asked.chat({{"messages", messages}, {"chat_template_kwargs", values}});
+        CHECK(response.status == 200);
+        return asked.engine().last_request().prompt;
+    };
+    const auto ids = [&](const std::string& of) {
+        return server.tokenizer().encode(of, {.add_special_tokens = false});
+    };
+    for (const json& values : {json(), json::object(), json{{"enable_thinking", true}},
+                               json{{"enable_thinking", nullptr}}, json{{"thinking_budget", 5}}})
+        CHECK(prompt_with(server, values) == ids(text));
+    CHECK(prompt_with(server, {{"enable_thinking", false}}) == ids(text + "<think>\n\n</think>\n\n"));
+    MadeServer without(script);
+    CHECK(prompt_with(without, {{"enable_thinking", false}}) == ids(text));
+    CHECK(server.complete({{"prompt", "a"}, {"chat_template_kwargs", {{"enable_thinking", false}}}}).status ==
+          200);
+}
+
+TEST_CASE(
+    "an answer's thoughts beside its content reach the template, and fields of messages that change "
+    "nothing") {
+    MadeServer server(
+        script, {}, 256,
+        made_model("{% set last_query_index = '</think>' %}{% if message.reasoning_content is string %}"
+                   "{% endif %}{% if enable_thinking is false %}{{ '<think>\n\n</think>\n\n' }}"
+                   "{% endif %}{{ '<|im_start|>' + message.role + '\n<think>\n' + "
+                   "reasoning_content.strip('\n') + '\n</think>\n\n' + content.lstrip('\n') }}"));
+    json messages{{{"role", "user"}, {"content", "1"}, {"name", "someone"}},
+                  {{"role", "assistant"}, {"content", "2"}, {"tool_calls", json::array()}, {"prefix", false}},
+                  {{"role", "user"}, {"content", "3"}},
+                  {{"role", "assistant"}, {"content", "4"}, {"reasoning_content", "\nhm\n"}}};
+    CHECK(server.chat({{"messages", messages}}).status == 200);
+    const std::string text =
+        "<|im_start|>system\nBe "
+        "brief.<|im_end|>\n<|im_start|>user\n1<|im_end|>\n<|im_start|>assistant\n2<|im_end|>\n"
+        "<|im_start|>user\n3<|im_end|>\n<|im_start|>assistant\n<think>\nhm\n</think>\n\n4<|im_end|>\n"
+        "<|im_start|>assistant\n";
+    CHECK(server.engine().last_request().prompt ==
+          server.tokenizer().encode(text, {.add_special_tokens = false}));
+    MadeServer without(script);
+    messages.push_back({{"role", "user"}, {"content", "5"}});
+    CHECK(without.chat({{"messages", messages}}).status == 200);
+    CHECK(without.tokenizer()
+              .decode(without.engine().last_request().prompt, {.skip_special_tokens = false})
+              .find("hm") == std::string::npos);
+}
+
+TEST_CASE("add_special_tokens says whether a prompt begins with the model's tokens") {
+    ModelFolder folder;
+    folder.with("tokenizer.json", json_of(data_folder("llama3") / "tokenizer.json"));
+    folder.with("tokenizer_config.json", json{{"eos_token", "<|endoftext|>"}});
+    MadeServer server(script, {}, 256, {.name = "made", .tokenizer = folder.load()});
+    const auto prompt_with = [&](const json& said) {
+        json body{{"prompt", "Hello"}};
+        body.update(said);
+        CHECK(server.complete(body).status == 200);
+        return server.engine().last_request().prompt;
+    };
+    const std::vector<int> bare = server.tokenizer().encode("Hello", {.add_special_tokens = false});
+    const std::vector<int> whole = server.tokenizer().encode("Hello");
+    REQUIRE(bare != whole);
+    CHECK(prompt_with(json::object()) == whole);
+    CHECK(prompt_with({{"add_special_tokens", true}}) == whole);
+    CHECK(prompt_with({{"add_special_tokens", false}}) == bare);
+}
+
 TEST_CASE("one connection serves one request after the other") {
     MadeServer server(script);
     HttpClientSocket client(server.port());
@@ -373,7 +448,7 @@ TEST_CASE("metrics have Prometheus' form: each family is described once, in fron
             CHECK(kind == "_sum");
         }
     }
-    CHECK(types.size() == 18);
+    CHECK(types.size() == 19);
 }
 
 TEST_CASE("a GPU that fails: 503 to all, and the server ends with the reason") {

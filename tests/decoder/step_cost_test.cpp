@@ -104,6 +104,52 @@ TEST_CASE("as many tokens fit as are within the stretch, and one more is not, wh
     }
 }
 
+TEST_CASE("the cheapest tokens of prompts fill the tiles of products, as many as wait for them") {
+    std::vector<StepTime> times{{{.sequences = 100, .keys = 100}, 10e-3}};
+    // 28 tokens beside 100 texts take 2 ms, 92 take 2.3, 156 take 4.7, and 28 more than that 20 ms.
+    for (const auto& [rows, ms] :
+         {std::pair{64, 6.0}, {100, 8.0}, {128, 10.0}, {192, 10.3}, {256, 11.9}, {284, 28.0}})
+        times.push_back({{.prompt_tokens = rows}, 1e-3 * ms});
+    const StepCost cost(times);
+    const StepLoad load{.sequences = 100, .keys = 100};
+    CHECK(cost.cheapest_prompt_tokens(2, load, 0, 1000) == 92);
+    CHECK(cost.cheapest_prompt_tokens(2, load, 155, 1000) == 92);
+    CHECK(cost.cheapest_prompt_tokens(2, load, 156, 1000) == 156);
+    CHECK(cost.cheapest_prompt_tokens(2, load, 1000, 1000) == 156);
+    CHECK(cost.cheapest_prompt_tokens(1.3, load, 1000, 1000) == 92);
+    CHECK(cost.cheapest_prompt_tokens(1.22, load, 1000, 1000) == 28);
+    CHECK(cost.cheapest_prompt_tokens(1.1, load, 1000, 1000) == 0);
+    CHECK(cost.cheapest_prompt_tokens(2, load, 1000, 50) == 50);
+    CHECK(cost.cheapest_prompt_tokens(2, load, 1000, 0) == 0);
+    CHECK(StepCost({}).cheapest_prompt_tokens(2, load, 1000, 1000) == 0);
+}
+
+TEST_CASE("the cheapest tokens of prompts are within the stretch, and no other number of them is cheaper") {
+    Random random(11);
+    for (int trial = 0; trial < 2000; ++trial) {
+        const StepCost cost = random_cost(random);
+        StepLoad load = random_load(random);
+        const double stretch = between(random, 1, 4);
+        // Beyond the most rows that were measured nobody looks.
+        const std::int64_t most = std::max<std::int64_t>(832 - load.sequences, 0);
+        const double plain_s = cost.of(load);
+        const std::int64_t found = cost.cheapest_prompt_tokens(stretch, load, random() % 2048, most);
+        CAPTURE(trial);
+        REQUIRE(found <= most);
+        if (found == 0) continue;
+        load.prompt_tokens = found;
+        REQUIRE(cost.of(load) <= stretch * plain_s);
+        const double token_s = (cost.of(load) - plain_s) / static_cast<double>(found);
+        double least_s = token_s;
+        for (std::int64_t tokens = 1; tokens <= most; ++tokens) {
+            load.prompt_tokens = tokens;
+            if (cost.of(load) > stretch * plain_s) continue;
+            least_s = std::min(least_s, (cost.of(load) - plain_s) / static_cast<double>(tokens));
+        }
+        REQUIRE(token_s <= 1.04 * least_s + 1e-15);
+    }
+}
+
 TEST_CASE("what is expected follows what steps take, and hardly a single one") {
     StepCost cost(made_times());
     const StepLoad plain{.sequences = 32, .keys = 32};

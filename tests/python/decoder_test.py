@@ -91,6 +91,23 @@ class Conversations(Case):
             f"<|begin_of_text|>[INST] Hi [/INST]{'Ho' * 3000}<|endoftext|>[INST] ? [/INST]",
         )
 
+    def test_a_conversation_may_be_answered_without_thoughts(self) -> None:
+        said = [{"role": "user", "content": "Hi"}]
+        folder = self.with_tokenizer("thinks", "qwen/tokenizer.json")
+        template = (
+            "{% set last_query_index = '</think>' %}{{ '<|im_start|>assistant\\n' }}"
+            "{% if enable_thinking is defined and enable_thinking is false %}{{ '<think>\\n\\n</think>\\n\\n' }}{% endif %}"
+            "{{ '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>\\n' }}"
+        )
+        (folder / "tokenizer_config.json").write_text(json.dumps({"chat_template": template, "eos_token": "<|endoftext|>"}))
+        with small(folder) as thinker:
+            text = "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
+            self.assertEqual(thinker.render_chat(said), text)
+            self.assertEqual(thinker.render_chat(said, enable_thinking=True), text)
+            self.assertEqual(thinker.render_chat(said, enable_thinking=False), text + "<think>\n\n</think>\n\n")
+            self.assertEqual(thinker.generate(said, max_tokens=2, enable_thinking=False).end, "length")
+        self.assertEqual(self.talker.render_chat(said, enable_thinking=False), self.talker.render_chat(said))
+
     def test_a_conversation_is_answered(self) -> None:
         said = [{"role": "user", "content": "Hi"}]
         self.assertEqual(self.talker.generate(said, max_tokens=3).ids, [0, 0, 0])

@@ -97,6 +97,16 @@ class ServeLoad(unittest.TestCase):
         self.assertTrue(all(1 <= length <= 1000 for length in lengths[:60]))
         self.assertEqual(set(lengths[60:]), {1000})
 
+    def test_under_way_the_first_requests_have_what_they_lack_behind_their_prompts(self):
+        for prompts in ("text", "ids"):
+            load = serve_load.Load("http://x", 90, 0, 60, 300, 1000, prompts=prompts, under_way=True)
+            bodies = [json.loads(serve_load.body_of(load, i)) for i in range(90)]
+            prompt_tokens = [len(body["prompt"].split() if prompts == "text" else body["prompt"]) for body in bodies]
+            lengths = [body["max_tokens"] for body in bodies]
+            self.assertGreater(len(set(lengths[:60])), 50)
+            self.assertTrue(all(length >= 1 and length + prompt == 1300 for length, prompt in zip(lengths, prompt_tokens)))
+            self.assertEqual(set(zip(lengths[60:], prompt_tokens[60:])), {(1000, 300)})
+
     def test_processes_share_the_requests(self):
         server = MadeServer(WHOLE)
         for processes, rate in ((3, 0.0), (2, 100.0)):

@@ -120,7 +120,7 @@ class Numbers(unittest.TestCase):
 
     def test_flags_and_ends_of_the_decoder(self) -> None:
         numbers = numbers_of(DECODER_HEADER)
-        flags = {"IGNORE_END", "PLAIN_PROMPT", "BARE_PROMPT", "CHAT", "GOES_ON"}
+        flags = {"IGNORE_END", "PLAIN_PROMPT", "BARE_PROMPT", "CHAT", "NO_THINKING", "GOES_ON"}
         mirrored = {
             **{f"HONE_DECODER_{name}": getattr(decoder_structs, name) for name in flags},
             **{f"HONE_DECODER_{end.upper()}": number for number, end in decoder_structs.ENDS.items()},

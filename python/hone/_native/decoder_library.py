@@ -69,6 +69,8 @@ def _declare(loaded: ctypes.CDLL) -> None:
         ("decode", ctypes.c_int, (c_void_p, POINTER(c_int32), c_size_t, c_void_p, c_size_t, size_out)),
         ("render_chat", ctypes.c_int,
          (c_void_p, POINTER(c_char_p), POINTER(c_char_p), c_size_t, c_void_p, c_size_t, size_out)),
+        ("render_chat_with", ctypes.c_int,
+         (c_void_p, POINTER(c_char_p), POINTER(c_char_p), c_size_t, c_uint32, c_void_p, c_size_t, size_out)),
         ("submit", ctypes.c_int, (c_void_p, POINTER(DecoderRequest), POINTER(c_void_p))),
         ("next", ctypes.c_int, (c_void_p, c_int64, POINTER(DecoderPiece))),
         ("cancel", ctypes.c_int, (c_void_p,)),

@@ -12,6 +12,7 @@ IGNORE_END = 1
 PLAIN_PROMPT = 2
 BARE_PROMPT = 4
 CHAT = 8
+NO_THINKING = 16
 
 # How a text ended, by hone_decoder_end; GOES_ON has no name.
 GOES_ON = 0

@@ -82,7 +82,7 @@ class Perplexity(unittest.TestCase):
 class Same(unittest.TestCase):
     """In float32, where kernels that add in another order seldom change which token is the likeliest."""
 
-    COUNT, NEW = 24, 60
+    COUNT, NEW = 24, 200
 
     @classmethod
     def setUpClass(cls) -> None:
@@ -124,7 +124,7 @@ class Same(unittest.TestCase):
             self.check(decoder.generate_many(self.prompts, max_tokens=self.NEW, ignore_end=True))
 
     def test_on_pages_that_another_text_has_filled(self) -> None:
-        with hone.Decoder(self.folder, max_sequences=4) as decoder:
+        with hone.Decoder(self.folder, max_sequences=12) as decoder:  # with pages for all of them
             for _ in range(2):
                 made = decoder.generate_many(self.prompts, max_tokens=self.NEW, ignore_end=True)
             self.assertGreater(decoder.state()["shared_tokens"], sum(map(len, self.prompts)) / 2)

@@ -1,0 +1,53 @@
+// Whether a request's bytes have the form that HTTP gives them, to the letter. cpp-httplib passes over lines
+// of a head that are none, takes folded ones apart, and reads sizes of pieces as strtoul() does: a proxy in
+// front that reads them otherwise would see other requests than we do.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace hone::decoder {
+
+class RequestForm {
+  public:
+    /// A head comes next.
+    void begin();
+    /// A body in pieces, each behind its size, comes next.
+    void begin_pieces();
+    /// Bytes as they come, wherever they are cut.
+    void see(std::string_view bytes);
+
+    /// Of all that came since begin().
+    [[nodiscard]] bool is_strict() const { return is_strict_; }
+    /// Lines of the head that say where the body ends: Content-Length and Transfer-Encoding.
+    [[nodiscard]] int lengths() const { return lengths_; }
+
+  private:
+    enum class At : std::uint8_t {
+        nothing,  ///< behind the head, or the last piece
+        request_line,
+        name,
+        value,
+        size,
+        extension,
+        piece,
+        piece_end,
+        last_line,
+    };
+    void see(char c);
+    void see_in_head(char c);
+    void see_in_pieces(char c);
+    void end_line();
+    void add_digit(char c);
+
+    At at_ = At::nothing;
+    bool is_strict_ = true;
+    bool behind_cr_ = false;  ///< a line ends with CR and LF, and has neither elsewhere
+    int lengths_ = 0;
+    int digits_ = 0;          ///< of a size
+    std::uint64_t left_ = 0;  ///< bytes of a piece
+    std::string name_{};      ///< of a header, in small letters, as much of it as counts
+};
+
+}  // namespace hone::decoder
