@@ -50,6 +50,12 @@ widths::Shares shares_of(const QuantizedProblem& p, const TwoWidthsConfig& c, co
             .blocks = static_cast<int>(places(c, traits))};
 }
 
+/// Columns that `n` has beyond what as many tiles of so many tokens need: whole eights.
+std::int64_t spare_columns(std::int64_t tokens, std::int64_t n) {
+    const std::int64_t needed = ceil_div(tokens, ceil_div(tokens, n));
+    return n - ceil_div(needed, 8) * 8;
+}
+
 constexpr auto own_constraints = std::to_array<Constraint>({
     rule("codes of 4 or 8 bits that stand in blocks are multiplied with 16-bit x, without a gate",
          [](const QuantizedProblem& p) { return p.is_packed() && !p.gated; }),
@@ -64,6 +70,7 @@ constexpr auto own_constraints = std::to_array<Constraint>({
              return c.tile_m % (64 * c.consumers) == 0 && c.tile_m / (64 * c.consumers) <= 2;
          }),
     rule("a thread's sums, fragments and codes must fit its registers",
+         through<TwoWidthsConfig>(&TwoWidthsConfig::stages_together),
          [](const QuantizedProblem& p, const TwoWidthsConfig& c) {
              return fits_registers(p, geometry(p, c), c);
          }),
@@ -74,12 +81,23 @@ constexpr auto own_constraints = std::to_array<Constraint>({
             return has_stages(geometry(p, c), c.stages_together);
         }),
     rule("two stages at a time are parts of sums that have an even number of steps",
+         through<TwoWidthsConfig>(&TwoWidthsConfig::stages_together),
          [](const QuantizedProblem& p, const TwoWidthsConfig& c) {
              return !form_of(c.stages_together).pairs || steps(p.dense()) % 2 == 0;
          }),
     rule("narrow tiles have fewer columns than wide ones, and more than half of one's tokens exist",
+         through(&TwoWidthsConfig::last_n),
          [](const QuantizedProblem& p, const TwoWidthsConfig& c) {
              return c.last_n < c.tile_n && c.last_n < 2 * p.tokens;
+         }),
+    rule("wide tiles are no wider than as many of them need, or by 8 tokens",
+         through<TwoWidthsConfig>(&TwoWidthsConfig::tile_n),
+         [](const QuantizedProblem& p, const TwoWidthsConfig& c) {
+             return spare_columns(p.tokens, c.tile_n) <= 8;
+         }),
+    rule("narrow tiles are no wider than as many of them need", through(&TwoWidthsConfig::last_n),
+         [](const QuantizedProblem& p, const TwoWidthsConfig& c) {
+             return spare_columns(p.tokens, c.last_n) == 0;
          }),
     rule("there are rounds of wide tiles, and as many of narrow ones as there may be",
          [](const QuantizedProblem& p, const TwoWidthsConfig& c, const DeviceTraits& t) {
