@@ -17,8 +17,8 @@ using linear::too_large;
 using linear::work_of;
 using linear::wrong_gate;
 
-const Variant* const variants[] = {&stream, &ring,       &ring_w8, &wgmma_w16, &wgmma_w8,
-                                   &walk,   &dequantize, &mma,     &plain};
+const Variant* const variants[] = {&stream, &ring,       &ring_w8,    &wgmma_w16, &wgmma_w8,
+                                   &walk,   &two_widths, &dequantize, &mma,       &plain};
 
 std::string validate(const Problem& problem) {
     const QuantizedProblem p(problem);

@@ -7,6 +7,7 @@
 namespace hone::quantized_linear {
 
 extern const Variant wgmma_w16;
+extern const Variant two_widths;
 extern const Variant wgmma_w8;
 extern const Variant walk;
 extern const Variant stream;

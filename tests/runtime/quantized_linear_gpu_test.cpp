@@ -390,6 +390,21 @@ TEST_CASE("quantized_linear is right where the last tiles are split") {
                4, 3);
 }
 
+TEST_CASE("tiles of two widths are right, with what is added to results, in calls back to back") {
+    for (const char* tokens : {" tokens=260", " tokens=333", " tokens=600"}) {
+        check_variant("two_widths",
+                      std::string("dtype=bf16 format=w4a16 group=128 in=640 out=17008") + tokens, 4, 3);
+        check_variant(
+            "two_widths",
+            std::string("dtype=fp16 format=w4a16 group=32 zeros=yes bias=yes activation=gelu_erf in=352 "
+                        "out=17008") +
+                tokens,
+            3, 3);
+        check_variant("two_widths",
+                      std::string("dtype=bf16 format=w8a16 residual=yes in=640 out=17008") + tokens, 4, 3);
+    }
+}
+
 TEST_CASE("quantized_linear with many tiles a block is right") {
     check_with("dtype=bf16 format=w4a16 group=128 in=512 out=16912 tokens=3", {"tiles", 2, 32}, 4, 3);
     check_with("dtype=fp16 format=w8a16 gated=yes activation=silu in=256 out=17000 tokens=20",

@@ -75,7 +75,30 @@ double epilogue_us(const QuantizedProblem& p, const Geometry& g) {
     return (g.ping_pong ? 0.17 : 3.23) * size * work;
 }
 
+/// Cycles of a microsecond, at which stage_cycles() counts; `busy`: share of the multiprocessors that work.
+double cycles_per_us(double busy, const DeviceTraits& traits) {
+    return (busy > 0.5 ? 1.26e-3 : 1e-3) * traits.sm_clock_khz;
+}
+double memory_us(const QuantizedProblem& p, const DeviceTraits& traits) {
+    return (p.weight_bytes() + p.x_bytes() + p.out_bytes()) / (0.92e-6 * traits.memory_bytes_per_s);
+}
+/// Microseconds of a call before its first products and behind the last results.
+double ends_us(const QuantizedProblem& p, const DeviceTraits& traits) {
+    return 1.98 + linear::normalize_us(p.dense(), traits);
+}
+
 }  // namespace
+
+RoundCost round_cost(const QuantizedProblem& p, const Geometry& g, w16::Form form,
+                     const DeviceTraits& traits) {
+    const double cycles = stage_cycles(p, g, 1, form.together) * gain_without_pause(p, g, form);
+    return {.products_us = static_cast<double>(steps(p.dense())) * cycles / cycles_per_us(1, traits),
+            .end_us = epilogue_us(p, g)};
+}
+
+double call_us(const QuantizedProblem& p, double products_us, const DeviceTraits& traits) {
+    return soft_maximum({products_us, memory_us(p, traits)}) + ends_us(p, traits);
+}
 
 /// Rounds of tiles against the time that memory needs for the weights, and the time in which they can be
 /// drawn; plus what a call costs before and after. Built as linear's model (linear/wgmma/rank.cpp).
@@ -91,22 +114,20 @@ double predict(const QuantizedProblem& p, const WgmmaW16Config& c, const DeviceT
     const double part_steps =
         std::ceil(static_cast<double>(steps(p.dense())) / static_cast<double>(c.cluster_k));
 
-    const double cycles_per_us = (busy > 0.5 ? 1.26e-3 : 1e-3) * traits.sm_clock_khz;
+    const double clock = cycles_per_us(busy, traits);
     const w16::Form form = form_of(c.stages_together);
     const double cycles = stage_cycles(p, g, together, form.together) * gain_without_pause(p, g, form);
-    const double compute_us = rounds * part_steps * cycles / cycles_per_us;
-    const double bytes_per_us = 0.92e-6 * traits.memory_bytes_per_s;
-    const double memory_us = (p.weight_bytes() + p.x_bytes() + p.out_bytes()) / bytes_per_us;
+    const double compute_us = rounds * part_steps * cycles / clock;
     // What a multiprocessor can draw at once: a stage comes a microsecond after it was asked for.
     const double in_flight =
         traits.sm_count * busy * together * g.stages() * (g.left_bytes() + g.extra_bytes());
     const double draw_us = p.weight_bytes() * 1.2 / in_flight;
-    const double body_us = soft_maximum({compute_us, memory_us, draw_us});
+    const double body_us = soft_maximum({compute_us, memory_us(p, traits), draw_us});
 
-    double rest_us = 1.98 + std::ceil(rounds) * epilogue_us(p, g) + linear::normalize_us(p.dense(), traits);
+    double rest_us = ends_us(p, traits) + std::ceil(rounds) * epilogue_us(p, g);
     if (c.cluster_k > 1)
-        rest_us += 0.83 * static_cast<double>(c.cluster_k) + g.partial_bytes() / 33.5 / cycles_per_us;
-    if (parts > 1) rest_us += 3.32 + parts * g.partial_bytes() / 17.3 / cycles_per_us;
+        rest_us += 0.83 * static_cast<double>(c.cluster_k) + g.partial_bytes() / 33.5 / clock;
+    if (parts > 1) rest_us += 3.32 + parts * g.partial_bytes() / 17.3 / clock;
     // Early weights help as long as they are most of what is read; hints, where no weight is read twice.
     const double early = c.programmatic != 1 ? 0.0 : p.tokens <= 64 ? -0.29 : -0.26;
     const double hint = c.l2_hint != 0 && jobs <= resident ? -0.01 * body_us : 0.0;

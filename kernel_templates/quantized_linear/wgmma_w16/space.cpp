@@ -15,8 +15,8 @@ using namespace linear::gemm;
 constexpr auto tile_tunables = tunables_of({
     tunable<&WgmmaConfig::tile_m>("rows of a tile: of the weight", {64, 128, 192, 256}),
     tunable<&WgmmaConfig::tile_n>("columns of a tile: tokens",
-                                  {8,   16,  24,  32,  48,  64,  80,  96,  112, 128, 136, 144,
-                                   152, 160, 168, 176, 184, 192, 200, 208, 224, 240, 256}),
+                                  {8,   16,  32,  48,  64,  80,  96,  104, 112, 120, 128, 136,
+                                   144, 152, 160, 168, 176, 184, 192, 200, 208, 224, 240, 256}),
     tunable<&WgmmaConfig::consumers>("warpgroups that multiply", {1, 2, 3, 4}),
     tunable<&WgmmaConfig::ping_pong>("1: they take tiles in turn instead of sharing one", {0, 1}),
     tunable<&WgmmaConfig::blocks_per_sm>("resident blocks a multiprocessor", {1, 2, 3}),
@@ -37,16 +37,6 @@ constexpr auto tunables = tunables_of(
         "stages between whose products the tensor cores do not wait; 0: all; 6: all, taken two at "
         "a time; 7: and by warpgroups in turns",
         {0, 1, 2, 4, 6, 7})});
-
-/// A consumer's sums, fragments, codes and addresses, or parts that are added to the sums, against what its
-/// thread has. Without a pause there are two sets of fragments and of codes.
-bool fits_registers(const QuantizedProblem& p, const Geometry& g, const WgmmaW16Config& c) {
-    const int used = g.sums() + 64 + (p.gated ? 16 : 0) + (p.zeros ? 8 : 0) + (c.tail_split != 0 ? 8 : 0) +
-                     (form_of(c.stages_together).pauses() ? 0 : 16);
-    // An instruction's sums must fit what the launch gives, too.
-    const w16::Registers registers = w16::registers_of(g);
-    return used <= registers.consumer && g.tile_n / 2 + 30 <= registers.launched;
-}
 
 constexpr auto own_constraints = std::to_array<Constraint>({
     rule("codes of 4 or 8 bits that stand in blocks are multiplied with 16-bit x",
@@ -81,12 +71,12 @@ constexpr auto own_constraints = std::to_array<Constraint>({
          [](const WgmmaW16Config& c) {
              return !form_of(c.stages_together).turns || (c.consumers > 1 && c.ping_pong == 0);
          }),
-    rule("each tile of tokens widens its weights anew: up to 64 tokens share a tile, more share tiles of 64, "
-         "many of 128",
+    rule("each tile of tokens widens its weights anew: up to 64 tokens share a tile, up to 256 tiles of 64, "
+         "more of 96",
          through<WgmmaW16Config>(&WgmmaW16Config::tile_n),
          [](const QuantizedProblem& p, const WgmmaW16Config& c) {
              const std::int64_t count = p.tokens;
-             return c.tile_n >= (count <= 64 ? count : count <= 128 ? 64 : 128);
+             return c.tile_n >= (count <= 64 ? count : count <= 256 ? 64 : 96);
          }),
     rule("ping-pong hides the end of a tile behind the next one: with tiles of 64 tokens at least, worked on "
          "in more than one round",
