@@ -47,7 +47,8 @@ Portions quick_portions(const std::optional<Precedent>& nearest) {
     if (is_known(*nearest)) {
         return {.nearest_race = 8,
                 .winners_of_run = 2,
-                .predictions = {.best = 4, .of_each_variant = 2, .variant_limit = 1.25, .pool = 16},
+                .predictions =
+                    {.best = 4, .of_each_variant = 2, .variant_limit = 1.25, .pool = 16, .variant_pool = 8},
                 .most = 11};
     }
     return {.nearest_race = 8, .winners_of_run = 4, .predictions = {8, 1}, .most = 12};
