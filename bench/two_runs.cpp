@@ -2,9 +2,10 @@
 // from it, several runs with other seeds, and holds every run's winners against every other's, as
 // `hone list --compare` does:
 //
-//     two_runs MODEL RECORDING [--runs N] [--calm X] [--disturbed P] [--effort E] [--new-shapes] [--unfair]
-//              [--list] [--losers X] [BUNDLE...]
+//     two_runs MODEL RECORDING [--format F] [--runs N] [--calm X] [--disturbed P] [--effort E] [--new-shapes]
+//              [--unfair] [--list] [--losers X] [BUNDLE...]
 //
+// F is how the model's linear layers are stored, as in `hone tune --format`.
 // BUNDLEs are exports of winners that are known before, with --new-shapes without those of the model's own
 // shapes; without one nothing is. Prints how many winners are the same, tied, and neither (--list: which);
 // what they lose to the fastest recorded kernels (--losers: which lose more than X %, and why); and what a
@@ -29,6 +30,7 @@
 #include <optional>
 #include <random>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +38,7 @@
 #include "bench/comparable.h"
 #include "bench/empty_cache.h"
 #include "bench/measured_files.h"
+#include "checkpoints/pack/request.h"
 #include "tuner/compile/no_images.h"
 #include "tuner/measure/recorded.h"
 #include "tuner/models/known_models.h"
@@ -259,6 +262,7 @@ struct FinishedRun {
 struct Arguments {
     std::string model;
     std::string recording;
+    std::string format;  ///< of linear layers; empty: as the model's file says
     std::vector<std::string> bundles;
     int runs = 6;
     Noise noise;
@@ -445,6 +449,16 @@ void print_unfair(const std::vector<std::string>& unfair, const Workload& worklo
     if (list) fmt::print("  {}\n", fmt::join(left_out, "\n  "));
 }
 
+std::optional<checkpoints::WeightFormat> weights_named(const std::string& name) {
+    if (name.empty()) return std::nullopt;
+    const auto found = std::ranges::find(quant_format_names, name);
+    if (found == quant_format_names.end())
+        throw std::invalid_argument(
+            fmt::format("--format: {}; allowed: {}", name, fmt::join(quant_format_names, ", ")));
+    const auto format = static_cast<QuantFormat>(found - quant_format_names.begin());
+    return checkpoints::WeightFormat{.format = format, .group = checkpoints::usual_group(format)};
+}
+
 void compare_runs(const Arguments& arguments) {
     const Recording recording = with_few_early_weights(read_recording(arguments.recording));
     const Moves moves = moves_of(recording);
@@ -456,7 +470,8 @@ void compare_runs(const Arguments& arguments) {
         else
             unfair.push_back(text);
     }
-    Workload workload = model_workload(read_model(arguments.model), {});
+    Workload workload =
+        model_workload(read_model(arguments.model), {.weights = weights_named(arguments.format)});
     print_unfair(unfair, workload, arguments.list);
     std::erase_if(workload.problems,
                   [&](const Problem& problem) { return !truths.contains(to_string(problem)); });
@@ -486,7 +501,7 @@ std::optional<Arguments> read_arguments(int argc, char** argv) {
     for (int i = 1; i < argc; ++i) {
         const std::string_view word = argv[i];
         const bool has_value = word == "--runs" || word == "--calm" || word == "--disturbed" ||
-                               word == "--effort" || word == "--losers";
+                               word == "--effort" || word == "--losers" || word == "--format";
         if (has_value && i + 1 == argc) return std::nullopt;
         if (word == "--list") {
             arguments.list = true;
@@ -494,6 +509,8 @@ std::optional<Arguments> read_arguments(int argc, char** argv) {
             arguments.with_unfair = true;
         } else if (word == "--new-shapes") {
             arguments.new_shapes = true;
+        } else if (word == "--format") {
+            arguments.format = argv[++i];
         } else if (word == "--losers") {
             arguments.losers = std::atof(argv[++i]);
         } else if (word == "--runs") {
@@ -521,8 +538,8 @@ int main(int argc, char** argv) {
     const std::optional<Arguments> arguments = read_arguments(argc, argv);
     if (!arguments) {
         fmt::print(stderr,
-                   "usage: two_runs MODEL RECORDING [--runs N] [--calm X] [--disturbed P] [--effort E] "
-                   "[--new-shapes] [--unfair] [--list] [--losers X] [BUNDLE...]\n");
+                   "usage: two_runs MODEL RECORDING [--format F] [--runs N] [--calm X] [--disturbed P] "
+                   "[--effort E] [--new-shapes] [--unfair] [--list] [--losers X] [BUNDLE...]\n");
         return 2;
     }
     try {

@@ -186,11 +186,33 @@ std::string checked_row(std::span<const Trial> trials, const std::string& place)
     return row;
 }
 
+/// The row without the comma that parts it from the next one.
+std::string object_of_line(std::string_view line) { return std::string(line.substr(0, line.rfind('}') + 1)); }
+
 /// The object without its contenders. No text in it can hold what they begin with: quotes inside are escaped.
 std::string winner_of_line(std::string_view line) {
     const std::size_t contenders = line.find(",\"contenders\":[");
     if (contenders != std::string_view::npos) return std::string(line.substr(0, contenders)) + '}';
-    return std::string(line.substr(0, line.rfind('}') + 1));
+    return object_of_line(line);
+}
+
+/// What `object_of` leaves of each line, as trials.
+std::vector<Trial> read_packaged(std::string_view lines, std::string_view place,
+                                 std::string (*object_of)(std::string_view)) {
+    std::vector<Trial> trials;
+    std::size_t number = 0;
+    for (std::size_t begin = 0, end = 0; begin < lines.size(); begin = end + 1) {
+        end = std::min(lines.find('\n', begin), lines.size());
+        const std::string row = fmt::format("{}: row {}", place, ++number);
+        try {
+            std::ranges::move(
+                read_row(json::parse(object_of(lines.substr(begin, end - begin))), row, std::nullopt),
+                std::back_inserter(trials));
+        } catch (const json::exception& error) {
+            throw BundleError(fmt::format("{}: is truncated or damaged: {}", row, error.what()));
+        }
+    }
+    return trials;
 }
 
 }  // namespace
@@ -220,18 +242,11 @@ std::string write_bundle(std::vector<Trial> trials, const std::optional<BundlePu
 }
 
 std::vector<Trial> read_packaged_winners(std::string_view lines, std::string_view place) {
-    std::vector<Trial> winners;
-    for (std::size_t begin = 0, end = 0; begin < lines.size(); begin = end + 1) {
-        end = std::min(lines.find('\n', begin), lines.size());
-        const std::string_view line = lines.substr(begin, end - begin);
-        const std::string row = fmt::format("{}: row {}", place, winners.size() + 1);
-        try {
-            winners.push_back(read_row(json::parse(winner_of_line(line)), row, std::nullopt).front());
-        } catch (const json::exception& error) {
-            throw BundleError(fmt::format("{}: is truncated or damaged: {}", row, error.what()));
-        }
-    }
-    return winners;
+    return read_packaged(lines, place, winner_of_line);
+}
+
+std::vector<Trial> read_packaged_races(std::string_view lines, std::string_view place) {
+    return read_packaged(lines, place, object_of_line);
 }
 
 std::optional<std::string> why_not_in_bundle(const Trial& trial) {

@@ -64,6 +64,8 @@ struct Bundle {
 /// the build was tested is not asked again: checksum and design space. Throws BundleError beginning with
 /// `place` and naming the row for what is no such line.
 [[nodiscard]] std::vector<Trial> read_packaged_winners(std::string_view lines, std::string_view place);
+/// The same, each winner followed by its contenders: what a tuner starts from.
+[[nodiscard]] std::vector<Trial> read_packaged_races(std::string_view lines, std::string_view place);
 
 /// Why `write_bundle` cannot take this trial, so that it can be named and left out; nothing when it can.
 /// Rows from the future are among them.

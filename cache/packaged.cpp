@@ -33,12 +33,16 @@ std::string text_of(const PackagedBundle& bundle) {
     return text.append(bundle.tail);
 }
 
+std::string lines_of(const PackagedBundle& bundle, const PackagedRows& rows) {
+    std::string text;
+    append_lines(bundle, rows, text);
+    return text;
+}
+
 std::string lines_of(const PackagedBundle& bundle, std::string_view family, std::string_view static_fields) {
     const auto key = std::tie(family, static_fields);
     const auto rows = std::ranges::lower_bound(bundle.rows, key, {}, key_of);
-    std::string text;
-    if (rows != bundle.rows.end() && key_of(*rows) == key) append_lines(bundle, *rows, text);
-    return text;
+    return rows != bundle.rows.end() && key_of(*rows) == key ? lines_of(bundle, *rows) : std::string();
 }
 
 }  // namespace hone::cache

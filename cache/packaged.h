@@ -32,6 +32,9 @@ struct PackagedBundle {
 /// The exported bundle to the byte, docs/cache-format.md. Throws BundleError for rows that are damaged.
 [[nodiscard]] std::string text_of(const PackagedBundle&);
 
+/// The lines of these rows, which are the bundle's. Throws BundleError as text_of().
+[[nodiscard]] std::string lines_of(const PackagedBundle&, const PackagedRows&);
+
 /// The lines of one static problem; empty where the bundle has none. Throws BundleError as text_of().
 [[nodiscard]] std::string lines_of(const PackagedBundle&, std::string_view family,
                                    std::string_view static_fields);

@@ -9,6 +9,7 @@
 #include <iterator>
 #include <map>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include "cache/bundle.h"
@@ -16,6 +17,7 @@
 #include "cache/layers.h"
 #include "cache/packaged.h"
 #include "cache/process.h"
+#include "runtime/system/parallel.h"
 #include "runtime/system/text_file.h"
 
 namespace hone::cli {
@@ -62,19 +64,50 @@ std::vector<StoredTrial> from_databases(Databases which, const Console& console,
 
 enum class Rows : std::uint8_t { winners, all };
 
-void append_packaged(std::vector<StoredTrial>& all, const cache::Filter& filter, Rows rows,
-                     const Console& console) {
+/// Rows of several static problems, on several threads: all that ship keep one busy for half a second.
+std::vector<cache::Trial> read_packaged(const cache::PackagedBundle& bundle,
+                                        const std::vector<const cache::PackagedRows*>& parts, Rows rows) {
+    constexpr int most_threads = 8;
+    const int threads =
+        static_cast<int>(std::clamp<unsigned>(std::thread::hardware_concurrency(), 1, most_threads));
+    std::vector<std::vector<cache::Trial>> read(parts.size());
+    runtime::for_each_piece(std::ssize(parts), threads, [&](std::int64_t i) {
+        const cache::PackagedRows& part = *parts[static_cast<std::size_t>(i)];
+        const std::string lines = cache::lines_of(bundle, part);
+        const std::string place = fmt::format("{} {}", part.family, part.static_fields);
+        read[static_cast<std::size_t>(i)] = rows == Rows::winners ? cache::read_packaged_winners(lines, place)
+                                                                  : cache::read_packaged_races(lines, place);
+    });
+    std::vector<cache::Trial> all;
+    for (std::vector<cache::Trial>& part : read) std::ranges::move(part, std::back_inserter(all));
+    return all;
+}
+
+/// What `is_wanted` says of families and static fields is all that is read.
+template <class IsWanted>
+void append_packaged(std::vector<StoredTrial>& all, IsWanted is_wanted, Rows rows, const Console& console) {
     for (const cache::PackagedBundle& bundle : cache::packaged_layer()) {
+        std::vector<const cache::PackagedRows*> parts;
+        for (const cache::PackagedRows& part : bundle.rows)
+            if (is_wanted(part)) parts.push_back(&part);
         try {
-            std::vector<cache::Trial> trials = cache::read_bundle(cache::text_of(bundle), bundle.name);
-            std::erase_if(trials, [&](const cache::Trial& trial) {
-                return !matches(trial, filter) || (rows == Rows::winners && !trial.winner);
-            });
-            append(all, std::move(trials), "packaged");
+            append(all, read_packaged(bundle, parts, rows), "packaged");
         } catch (const cache::BundleError& refused) {
             console.warn(fmt::format("packaged results {} left out: {}", bundle.name, refused.what()));
         }
     }
+}
+
+void append_packaged(std::vector<StoredTrial>& all, const cache::Filter& filter, Rows rows,
+                     const Console& console) {
+    const auto is_wanted = [&](const cache::PackagedRows& part) {
+        return (filter.family.empty() || filter.family == part.family) &&
+               (filter.static_fields.empty() || filter.static_fields == part.static_fields);
+    };
+    std::vector<StoredTrial> packaged;
+    append_packaged(packaged, is_wanted, rows, console);
+    std::erase_if(packaged, [&](const StoredTrial& stored) { return !matches(stored.trial, filter); });
+    std::ranges::move(packaged, std::back_inserter(all));
 }
 
 std::string read_bundle_text(const std::string& file) {
@@ -112,9 +145,9 @@ std::vector<cache::Trial> races_in(const cache::Cache& cache, const cache::Filte
     return trials;
 }
 
-std::vector<StoredTrial> races_of(Databases which, const cache::Filter& filter, const Console& console) {
+std::vector<StoredTrial> races_of(const cache::Filter& filter, const Console& console) {
     std::vector<StoredTrial> all = from_databases(
-        which, console, [&](const cache::Cache& cache) { return races_in(cache, filter, console); });
+        Databases::all, console, [&](const cache::Cache& cache) { return races_in(cache, filter, console); });
     append_packaged(all, filter, Rows::all, console);
     return all;
 }
@@ -142,7 +175,7 @@ bool is_database(const std::string& file) {
 }  // namespace
 
 std::vector<StoredRace> stored_races(const cache::Filter& filter, const Console& console) {
-    return with_ties(races_of(Databases::all, filter, console));
+    return with_ties(races_of(filter, console));
 }
 
 std::vector<StoredRace> races_of_file(const std::string& file, const Console& console) {
@@ -166,10 +199,15 @@ std::vector<StoredTrial> stored_winners(const cache::Filter& filter, const Conso
     return all;
 }
 
-std::vector<cache::Trial> lower_trials(const Console& console) {
+std::vector<cache::Trial> lower_trials(const Console& console, const FamilyFilter& is_wanted) {
+    std::vector<StoredTrial> all =
+        from_databases(Databases::below_user, console,
+                       [&](const cache::Cache& cache) { return races_in(cache, {}, console); });
+    std::erase_if(all, [&](const StoredTrial& stored) { return !is_wanted(stored.trial.key.family); });
+    append_packaged(
+        all, [&](const cache::PackagedRows& part) { return is_wanted(part.family); }, Rows::all, console);
     std::vector<cache::Trial> lower;
-    for (StoredTrial& stored : races_of(Databases::below_user, {}, console))
-        lower.push_back(std::move(stored.trial));
+    for (StoredTrial& stored : all) lower.push_back(std::move(stored.trial));
     return lower;
 }
 

@@ -1,7 +1,9 @@
 // Stored results as commands read them: every layer that can be read, with a warning for each that cannot.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cache/bundle.h"
@@ -29,8 +31,14 @@ struct StoredRace {
 /// An exported file ("-": stdin), checked: winners, each followed by its contenders. Throws BundleError.
 [[nodiscard]] cache::Bundle read_bundle_file(const std::string& file);
 
-/// Winners of the layers below the user's, the site's, then the packaged ones, and those that raced them.
-[[nodiscard]] std::vector<cache::Trial> lower_trials(const Console& console);
+/// Whether a family, by its name, is wanted.
+using FamilyFilter = std::function<bool(std::string_view)>;
+[[nodiscard]] inline bool every_family(std::string_view) { return true; }
+
+/// Winners of the layers below the user's, the site's, then the packaged ones, and those that raced them,
+/// of the families that are wanted.
+[[nodiscard]] std::vector<cache::Trial> lower_trials(const Console& console,
+                                                     const FamilyFilter& is_wanted = every_family);
 /// Trials of the user's and the site's cache, and the packaged winners with their contenders.
 [[nodiscard]] std::vector<StoredTrial> stored_trials(const cache::Filter& filter, const Console& console);
 

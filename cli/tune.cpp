@@ -9,6 +9,8 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -305,12 +307,13 @@ Outcome describe(const Share& share, const std::vector<TuneRun>& runs, const Tun
     return outcome;
 }
 
-/// The layers below the user's, read once.
+/// What the layers below the user's have of the families that are wanted, read once.
 class LowerLayers {
   public:
     /// Where the user's has nothing they will surely be asked for: a thread reads them while the driver is
     /// opened, which takes about as long.
-    explicit LowerLayers(const Console& console) : console_(console) {
+    LowerLayers(const Console& console, FamilyFilter is_wanted)
+        : console_(console), is_wanted_(std::move(is_wanted)) {
         std::error_code unreadable;  // which opening it says better
         if (std::filesystem::exists(cache::layer_paths().user, unreadable) || unreadable) return;
         try {
@@ -324,19 +327,28 @@ class LowerLayers {
         // No std::call_once: what is thrown in one goes through C, which ends a program with an unwinder of
         // its own.
         const std::scoped_lock lock(mutex_);
-        if (!trials_) trials_ = lower_trials(console_);
+        if (!trials_) trials_ = lower_trials(console_, is_wanted_);
         return *trials_;
     }
 
   private:
     const Console& console_;
+    FamilyFilter is_wanted_;
     std::mutex mutex_;
     std::optional<std::vector<cache::Trial>> trials_;
     std::future<void> ahead_;  ///< ends before the others do
 };
 
-std::function<std::vector<cache::Trial>()> read_once(const Console& console) {
-    return [layers = std::make_shared<LowerLayers>(console)] { return layers->trials(); };
+std::function<std::vector<cache::Trial>()> read_once(const Console& console, FamilyFilter is_wanted) {
+    return
+        [layers = std::make_shared<LowerLayers>(console, std::move(is_wanted))] { return layers->trials(); };
+}
+
+/// Races of other families say nothing about its problems.
+FamilyFilter families_of(const Workload& workload) {
+    std::set<std::string_view> families;
+    for (const Problem& problem : workload.problems) families.insert(problem.family->name);
+    return [families = std::move(families)](std::string_view family) { return families.contains(family); };
 }
 
 #if HONE_WITH_DECODER
@@ -350,7 +362,7 @@ Outcome tune_step(const TuneCommandOptions& options, const Console& console) {
                            .tune = options.tune_options()};
     const std::vector<std::int64_t> tokens = target.options().tokens;
     if (!tokens.empty()) chain.sequences = tokens;
-    chain.tune.lower_trials = read_once(console);
+    chain.tune.lower_trials = read_once(console, every_family);
     return tune_chain(chain, console);
 }
 #endif
@@ -369,7 +381,7 @@ Outcome tune(const TuneCommandOptions& options, const Console& console) {
     const TuneContext context{.options = options,
                               .console = console,
                               .stop = stop_on_interrupt(),
-                              .lower_trials = read_once(console)};
+                              .lower_trials = read_once(console, families_of(whole))};
     const std::vector<TuneRun> runs = run(share, context);
     return describe(share, runs, options, console);
 }

@@ -71,6 +71,15 @@ std::vector<Trial> winners_in(const PackagedBundle& bundle) {
     return winners;
 }
 
+/// As a tuner reads them.
+std::vector<Trial> races_in(const PackagedBundle& bundle) {
+    std::vector<Trial> trials;
+    for (const PackagedRows& rows : bundle.rows)
+        std::ranges::move(read_packaged_races(lines_of(bundle, rows), bundle.name),
+                          std::back_inserter(trials));
+    return trials;
+}
+
 std::vector<Trial> packaged_winners(const std::string& text) {
     return winners_in(Packaged("file.json", text).view());
 }
@@ -507,9 +516,10 @@ TEST_CASE("import takes all or nothing") {
     CHECK(write_bundle(cache.winners()) == write_bundle(sample_winners(5)));
 }
 
-TEST_CASE("what ships is the exported text to the byte, read for dispatch as the winners of a checked read") {
+TEST_CASE("what ships is the exported text to the byte, read by problems as by a checked read of all") {
     for (const PackagedBundle& bundle : packaged_bundles()) {
         std::vector<Trial> winners = read_bundle(text_of(bundle), bundle.name);
+        CHECK(races_in(bundle) == winners);
         std::erase_if(winners, [](const Trial& trial) { return !trial.winner; });
         REQUIRE_FALSE(winners.empty());
         CHECK(winners_in(bundle) == winners);
@@ -528,6 +538,8 @@ TEST_CASE("lines that are no rows are refused at their place, and rows out of or
     CHECK_THROWS_WITH_AS((void)read_packaged_winners(valid_row().substr(0, 40), "file.json"),
                          doctest::Contains("file.json: row 1: is truncated or damaged"), BundleError);
     CHECK_THROWS_WITH_AS((void)read_packaged_winners(valid_row() + ",\n[]", "file.json"),
+                         doctest::Contains("file.json: row 2"), BundleError);
+    CHECK_THROWS_WITH_AS((void)read_packaged_races(valid_row() + ",\n[]", "file.json"),
                          doctest::Contains("file.json: row 2"), BundleError);
     std::string no_time = valid_row();
     no_time.replace(no_time.find("median_us"), 9, "mediam_us");

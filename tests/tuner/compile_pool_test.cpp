@@ -197,6 +197,22 @@ TEST_CASE(
     turn.check_order({0, 3, 2, 1}, {0, 3, 2, 1});
 }
 
+TEST_CASE("a harness that is asked for ahead is begun at once, and made once") {
+    const Scratch scratch;
+    const std::filesystem::path log = scratch.path("compiles");
+    const FakeMachine fakes("compile:log=" + log.string());
+    auto cache = scratch.cache();
+    CompilePool pool(cache, options());
+    CompilePool::Share images(pool);
+    images.prefetch_harness();
+    while (lines_in(log).empty()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    images.prefetch_harness();
+    CHECK(images.harness().status == TrialStatus::ok);
+    const std::vector<std::string> begun = lines_in(log);
+    REQUIRE(begun.size() == 1);
+    CHECK(begun[0].find("harness/harness.cu") != std::string::npos);
+}
+
 TEST_CASE("a problem is ready when all of its images are there, and some were asked for") {
     const std::vector<Candidate> candidates = with_own_images(2);
     const Scratch scratch;

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "cache/bundle.h"
 #include "tests/tuner/made_up_measurer.h"
@@ -107,4 +108,28 @@ TEST_CASE("of a pool of predictions the best are a shortlist, the first predicti
     const std::vector<Candidate> first = best_predictions(problem, traits, {.best = 4});
     for (std::size_t i = 0; i < 4; ++i) CHECK(first[i] == ranked[i].candidate);
     CHECK(unlike != first);
+}
+
+TEST_CASE("of a pool of each variant's predictions its few are a shortlist, and not those beyond the limit") {
+    const DeviceTraits& traits = test::made_up_device().traits;
+    const Problem problem = test::norm_problem(64);
+    const std::vector<RankedCandidate> ranked = ranked_space(problem, traits);
+    const double limit = 1.25;
+    std::vector<Candidate> expected;
+    std::vector<Candidate> first;
+    for (const Variant* variant : problem.family->variants) {
+        std::vector<MeasuredKernel> pool;
+        for (const RankedCandidate& next : ranked) {
+            const bool is_close = next.predicted_us <= limit * ranked.front().predicted_us;
+            if (next.candidate.variant == variant && is_close && pool.size() < 8)
+                pool.push_back({next.candidate, next.predicted_us});
+        }
+        std::ranges::move(chosen(pool, 2), std::back_inserter(expected));
+        for (std::size_t i = 0; i < std::min<std::size_t>(pool.size(), 2); ++i)
+            first.push_back(pool[i].candidate);
+    }
+    REQUIRE(expected != first);
+    CHECK(best_predictions(problem, traits,
+                           {.of_each_variant = 2, .variant_limit = limit, .variant_pool = 8}) == expected);
+    CHECK(best_predictions(problem, traits, {.of_each_variant = 2, .variant_limit = limit}) == first);
 }

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -84,15 +85,17 @@ class WithoutForesight final : public Measurer {
 };
 
 /// Eight kernels that no prediction puts forward, a hundredth apart, the first of which has won.
-std::vector<cache::Trial> race_of_another_gpu(const Problem& problem, const Measurer& measurer) {
+std::vector<cache::Trial> race_of_another_gpu(const Problem& problem, const Measurer& measurer,
+                                              const std::string& gpu = "another", std::size_t from_end = 0) {
     const auto space = ranked_space(problem, measurer.device().traits);
     std::vector<cache::Trial> raced;
     for (std::size_t i = 0; i < 8; ++i) {
+        const Candidate& candidate = space[space.size() - 1 - from_end - i].candidate;
         cache::Trial trial;
         trial.key = tuning_key(problem, measurer.device().gpu);
-        trial.key.gpu.name = "another";
-        trial.candidate = to_string(space[space.size() - 1 - i].candidate);
-        trial.template_hash = template_hash(*space[space.size() - 1 - i].candidate.variant);
+        trial.key.gpu.name = gpu;
+        trial.candidate = to_string(candidate);
+        trial.template_hash = template_hash(*candidate.variant);
         trial.stage = cache::Stage::final_round;
         trial.winner = i == 0;
         const double us = 5 + 0.01 * static_cast<double>(i);
@@ -279,6 +282,19 @@ TEST_CASE("a problem with a shortlist races that and little else; a winner alone
     CHECK(std::ranges::count_if(raced, [&](const cache::Trial& trial) {
               return measurer.verified.contains(trial.candidate);
           }) == 4);  // the default has the fifth place
+}
+
+TEST_CASE("a sweep tries the shortlists of all GPUs that have raced the very problem") {
+    MadeUpMeasurer measurer;
+    std::vector<cache::Trial> lower = race_of_another_gpu(test::norm_problem(64), measurer);
+    std::ranges::copy(race_of_another_gpu(test::norm_problem(64), measurer, "a third", lower.size()),
+                      std::back_inserter(lower));
+    const Scratch scratch;
+    auto cache = scratch.cache();
+    test::NoImages images;
+    (void)tune(norm_workload({64}), {.effort = Effort::standard, .lower_trials = [&] { return lower; }},
+               measurer, images, cache, {}, never);
+    for (const cache::Trial& trial : lower) CHECK(measurer.verified.contains(trial.candidate));
 }
 
 TEST_CASE("how many candidates wait is counted by what is known of each problem") {

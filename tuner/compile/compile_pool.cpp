@@ -198,6 +198,11 @@ CompilePool::JobPtr CompilePool::enqueue_harness(User user, runtime::Clock::time
                    needed);
 }
 
+void CompilePool::prefetch_harness(User user) {
+    const std::lock_guard lock(callers_);
+    enqueue_harness(user, runtime::Clock::now());
+}
+
 ImageSource::Result CompilePool::harness(User user) {
     const runtime::Clock::time_point since = runtime::Clock::now();
     std::unique_lock lock(callers_);

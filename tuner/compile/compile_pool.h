@@ -81,6 +81,7 @@ class CompilePool final {
     void release(const Problem& problem);
     Result reference(User user, const Problem& problem);
     bool has_reference(const Problem& problem) const;
+    void prefetch_harness(User user);
     Result harness(User user);
     std::int64_t compiled(User user) const;
     std::chrono::nanoseconds waited(User user) const;
@@ -160,6 +161,7 @@ class CompilePool::Share final : public ImageSource, public HarnessImages {
     [[nodiscard]] bool has_reference(const Problem& problem) const override {
         return pool_.has_reference(problem);
     }
+    void prefetch_harness() override { pool_.prefetch_harness(user_); }
     [[nodiscard]] Result harness() override { return pool_.harness(user_); }
 
   private:

@@ -46,6 +46,8 @@ class ImageSource {
 class HarnessImages {
   public:
     virtual ~HarnessImages() = default;
+    /// A problem will follow soon: begins to compile what harness() answers.
+    virtual void prefetch_harness() {}
     /// Fill, compare and check kernels: kernel_templates/harness.
     [[nodiscard]] virtual ImageSource::Result harness() = 0;
     /// The slow and obviously right kernel of the problem's family.

@@ -171,6 +171,7 @@ json GpuMeasurer::hello() const {
 /// One that is not there to be greeted is found dead when it takes its place.
 void GpuMeasurer::get_ready() {
     if (worker_) return;
+    images_->prefetch_harness();
     start_spare();
     if (spare_is_greeted_) return;
     try {

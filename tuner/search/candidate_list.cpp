@@ -14,6 +14,7 @@ namespace {
 /// How many candidates come from where.
 struct Portions {
     std::size_t nearest_race = 0;    ///< from the shortlist of the nearest race
+    std::size_t other_gpus = 0;      ///< from that of each other GPU's race of this very problem
     std::size_t other_shape = 0;     ///< from that of the nearest race of another shape
     std::size_t winners_of_run = 0;  ///< other sizes' winners in this run
     std::size_t winners = 0;         ///< the nearest winners of the same shape, whoever measured them
@@ -47,7 +48,8 @@ Portions quick_portions(const std::optional<Precedent>& nearest) {
     if (is_known(*nearest)) {
         return {.nearest_race = 8,
                 .winners_of_run = 2,
-                .predictions = {.best = 4, .of_each_variant = 2, .variant_limit = 1.25, .pool = 16},
+                .predictions =
+                    {.best = 4, .of_each_variant = 2, .variant_limit = 1.25, .pool = 16, .variant_pool = 8},
                 .most = 11};
     }
     return {.nearest_race = 8, .winners_of_run = 4, .predictions = {8, 1}, .most = 12};
@@ -61,7 +63,10 @@ Portions portions(Effort effort, const std::optional<Precedent>& nearest) {
         case Effort::standard:
         case Effort::exhaustive: break;
     }
-    return {.nearest_race = 8, .winners = 8, .predictions = {effort == Effort::standard ? 128 : SIZE_MAX, 8}};
+    return {.nearest_race = 8,
+            .other_gpus = 8,
+            .winners = 8,
+            .predictions = {effort == Effort::standard ? 128 : SIZE_MAX, 8}};
 }
 
 /// Adds candidates, each once, those that may run here.
@@ -124,9 +129,16 @@ void add_nearest(const std::vector<Precedent>& stored, std::size_t limit, Wanted
     }
 }
 
+/// What other GPUs raced of this very problem, so that a sweep can say what their races are worth here.
+void add_other_gpus(const std::vector<Precedent>& stored, std::size_t limit, Wanted& wanted) {
+    for (const Precedent& precedent : stored)
+        if (limit > 0 && precedent.same_problem) wanted.add_shortlist(precedent, limit);
+}
+
 void add_measured(const std::vector<Precedent>& near, const std::vector<Precedent>& stored,
                   const Portions& portions, Wanted& wanted) {
     add_nearest(stored, portions.nearest_race, wanted);
+    add_other_gpus(stored, portions.other_gpus, wanted);
     if (const Precedent* other = portions.other_shape > 0 ? second_shape(stored, stored.front()) : nullptr)
         wanted.add_shortlist(*other, portions.other_shape);
     wanted.add_winners(near, portions.winners, [](const Precedent&) { return true; });

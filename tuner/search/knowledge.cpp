@@ -29,14 +29,6 @@ std::string problem_name(const cache::TuningKey& key) {
     return key.family + ' ' + key.static_fields + ' ' + key.dynamic_fields;
 }
 
-/// Winners and the others, in their order.
-std::pair<std::vector<Trial>, std::vector<Trial>> parted(const std::vector<Trial>& trials) {
-    std::pair<std::vector<Trial>, std::vector<Trial>> parts;
-    std::ranges::partition_copy(trials, std::back_inserter(parts.first), std::back_inserter(parts.second),
-                                &Trial::winner);
-    return parts;
-}
-
 }  // namespace
 
 bool is_lasting(TrialStatus status) {
@@ -72,10 +64,7 @@ Knowledge::Knowledge(const cache::Cache& cache, const DeviceInfo& device, Proven
     }
 }
 
-void Knowledge::add_lower(const std::vector<Trial>& trials) {
-    const auto [winners, raced] = parted(trials);
-    past_races_.add(winners, raced);
-}
+void Knowledge::add_lower(const std::vector<Trial>& trials) { past_races_.add(trials); }
 
 void Knowledge::learn(const Trial& trial) {
     if (trial.key.gpu != device_.gpu) return;

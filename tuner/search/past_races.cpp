@@ -90,24 +90,36 @@ PastRace* PastRaces::find(const cache::TuningKey& key) {
 
 void PastRaces::add(std::span<const Trial> winners, std::span<const Trial> others) {
     std::set<const PastRace*> is_new;
-    for (const Trial& winner : winners) {
-        if (winner.provenance == cache::Provenance::predicted) continue;
-        std::optional<PastRace> won = race_of(winner);
-        if (!won) continue;
-        if (PastRace* race = find(winner.key); race != nullptr) {  // an older winner of the same layer
-            if (is_new.contains(race)) add_kernel(won->kernels.front(), race->kernels);
-            continue;
-        }
-        PastRace& race = races_[winner.key.family].emplace_back(*std::move(won));
-        by_key_.emplace(text_of(winner.key), &race);
-        by_shape_[to_string(race.shape)].push_back(&race);
-        is_new.insert(&race);
+    for (const Trial& winner : winners) add_winner(winner, is_new);
+    for (const Trial& other : others) add_other(other, is_new);
+}
+
+void PastRaces::add(std::span<const Trial> trials) {
+    std::set<const PastRace*> is_new;
+    for (const Trial& trial : trials)
+        if (trial.winner) add_winner(trial, is_new);
+    for (const Trial& trial : trials)
+        if (!trial.winner) add_other(trial, is_new);
+}
+
+void PastRaces::add_winner(const Trial& winner, std::set<const PastRace*>& is_new) {
+    if (winner.provenance == cache::Provenance::predicted) return;
+    std::optional<PastRace> won = race_of(winner);
+    if (!won) return;
+    if (PastRace* race = find(winner.key); race != nullptr) {  // an older winner of the same layer
+        if (is_new.contains(race)) add_kernel(won->kernels.front(), race->kernels);
+        return;
     }
-    for (const Trial& other : others) {
-        PastRace* race = find(other.key);
-        if (race == nullptr || !is_new.contains(race)) continue;
-        if (const auto kernel = kernel_of(*race->problem.family, other)) add_kernel(*kernel, race->kernels);
-    }
+    PastRace& race = races_[winner.key.family].emplace_back(*std::move(won));
+    by_key_.emplace(text_of(winner.key), &race);
+    by_shape_[to_string(race.shape)].push_back(&race);
+    is_new.insert(&race);
+}
+
+void PastRaces::add_other(const Trial& other, const std::set<const PastRace*>& is_new) {
+    PastRace* race = find(other.key);
+    if (race == nullptr || !is_new.contains(race)) return;
+    if (const auto kernel = kernel_of(*race->problem.family, other)) add_kernel(*kernel, race->kernels);
 }
 
 /// Apart from what was stored of the same problem: that stays what every run starts from.

@@ -8,6 +8,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -47,6 +48,8 @@ class PastRaces {
     /// Winners, the best of each key first, those that were predicted left out, and others of their races, of
     /// one layer of the cache. Of the same problem on the same GPU the layer that is added first counts.
     void add(std::span<const cache::Trial> winners, std::span<const cache::Trial> others);
+    /// The same of trials that say themselves which of them won, in any order.
+    void add(std::span<const cache::Trial> trials);
     /// A race of this run has ended so.
     void learn(const cache::Trial& winner);
 
@@ -60,6 +63,8 @@ class PastRaces {
 
   private:
     PastRace* find(const cache::TuningKey& key);
+    void add_winner(const cache::Trial& winner, std::set<const PastRace*>& is_new);
+    void add_other(const cache::Trial& other, const std::set<const PastRace*>& is_new);
 
     cache::GpuKey here_;
     std::map<std::string, std::deque<PastRace>, std::less<>> races_;  ///< by family

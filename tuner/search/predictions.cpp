@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <iterator>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -16,14 +17,27 @@ constexpr unsigned cores_a_thread = 4;  // the others compile
 constexpr unsigned most_threads = 16;
 constexpr std::size_t most_kept = 1024;  // candidates of a problem
 
-std::vector<Candidate> best_of(const std::vector<RankedCandidate>& ranked, PredictionShare share) {
+/// The best, or where the pool is larger a shortlist of it.
+std::vector<Candidate> best_of(const std::vector<RankedCandidate>& ranked, std::size_t best,
+                               std::size_t pool) {
     std::vector<MeasuredKernel> first;
-    const std::size_t count = std::min(ranked.size(), std::max(share.best, share.pool));
+    const std::size_t count = std::min(ranked.size(), std::max(best, pool));
     for (std::size_t i = 0; i < count; ++i) first.push_back({ranked[i].candidate, ranked[i].predicted_us});
-    if (share.pool > share.best) first = shortlist(first, share.best);
-    std::vector<Candidate> best;
-    for (const MeasuredKernel& kernel : first) best.push_back(kernel.candidate);
-    return best;
+    if (pool > best) first = shortlist(first, best);
+    std::vector<Candidate> chosen;
+    for (const MeasuredKernel& kernel : first) chosen.push_back(kernel.candidate);
+    return chosen;
+}
+
+/// The variant's first, up to so many, that are not slower than `limit_us`.
+std::vector<RankedCandidate> first_of(const Variant* variant, const std::vector<RankedCandidate>& ranked,
+                                      std::size_t count, double limit_us) {
+    std::vector<RankedCandidate> first;
+    for (const RankedCandidate& next : ranked) {
+        if (first.size() == count || next.predicted_us > limit_us) break;
+        if (next.candidate.variant == variant) first.push_back(next);
+    }
+    return first;
 }
 
 }  // namespace
@@ -31,15 +45,14 @@ std::vector<Candidate> best_of(const std::vector<RankedCandidate>& ranked, Predi
 std::vector<Candidate> best_predictions(const Problem& problem, const DeviceTraits& traits,
                                         PredictionShare share) {
     const std::vector<RankedCandidate> ranked = ranked_space(problem, traits);
-    std::vector<Candidate> best = best_of(ranked, share);
-    std::map<const Variant*, int> taken;
+    std::vector<Candidate> best = best_of(ranked, share.best, share.pool);
+    if (ranked.empty()) return best;
+    const double limit_us = share.variant_limit * ranked.front().predicted_us;
     for (const Variant* variant : problem.family->variants) {
-        for (const RankedCandidate& next : ranked) {
-            if (next.candidate.variant != variant) continue;
-            const bool is_close = next.predicted_us <= share.variant_limit * ranked.front().predicted_us;
-            if (++taken[variant] > share.of_each_variant || !is_close) break;
-            best.push_back(next.candidate);
-        }
+        const std::vector<RankedCandidate> first =
+            first_of(variant, ranked, std::max(share.of_each_variant, share.variant_pool), limit_us);
+        std::ranges::move(best_of(first, share.of_each_variant, share.variant_pool),
+                          std::back_inserter(best));
     }
     return best;
 }
@@ -57,8 +70,9 @@ Predictions::~Predictions() {
 
 /// With the mutex held.
 Predictions::Job& Predictions::job_of(const Problem& problem, PredictionShare share) {
-    const std::string name = fmt::format("{} {} {} {} {}", to_string(problem), share.best,
-                                         share.of_each_variant, share.variant_limit, share.pool);
+    const std::string name =
+        fmt::format("{} {} {} {} {} {}", to_string(problem), share.best, share.of_each_variant,
+                    share.variant_limit, share.pool, share.variant_pool);
     return jobs_.try_emplace(name, Job{.problem = problem, .share = share, .candidates = {}}).first->second;
 }
 

@@ -19,12 +19,15 @@ namespace hone::tuner {
 /// How many candidates are wanted by prediction.
 struct PredictionShare {
     std::size_t best = 0;
-    int of_each_variant = 0;  ///< so that a model that misjudges a variant as a whole cannot keep it out
+    /// So that a model that misjudges a variant as a whole cannot keep it out.
+    std::size_t of_each_variant = 0;
     /// Times the best: none that is slower for that.
     double variant_limit = std::numeric_limits<double>::infinity();
     /// The first by prediction of which the best are a shortlist (shortlist.h), so that twins do not take
     /// each other's places; 0: they are the first themselves.
     std::size_t pool = 0;
+    /// The same of each variant.
+    std::size_t variant_pool = 0;
 
     friend bool operator==(const PredictionShare&, const PredictionShare&) = default;
 };
