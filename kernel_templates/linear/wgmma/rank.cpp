@@ -145,9 +145,11 @@ double rest_us(const LinearProblem& p, const WgmmaConfig& c, const Filling& f, d
                const DeviceTraits& traits) {
     const Geometry g = geometry(p, c);
     double rest = call_us + f.rounds() * epilogue_us(p, g) + normalize_us(p, traits);
-    if (c.cluster_k > 1)
-        rest +=
-            cluster_block_us * static_cast<double>(c.cluster_k) + g.partial_bytes() / 10.0 / f.cycles_per_us;
+    if (c.cluster_k > 1) {
+        const double bytes_per_cycle = g.joins_early() ? 20.0 : 10.0;
+        rest += cluster_block_us * static_cast<double>(c.cluster_k) +
+                g.partial_bytes() / bytes_per_cycle / f.cycles_per_us;
+    }
     if (f.parts > 1) rest += fix_up_us(g, f.parts, f.cycles_per_us);
     // Two small blocks share a multiprocessor even where others have none.
     if (c.blocks_per_sm > 1 && f.jobs <= traits.sm_count && p.tokens > 64) rest += 0.5 * body;

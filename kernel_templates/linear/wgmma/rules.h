@@ -86,6 +86,13 @@ inline constexpr bool has_turns = has_neighbours<C> || requires(const C& c) {
     c.stages_together;
 };
 
+/// Whether blocks of a cluster may join their sums early (Geometry::joins_early): of elements that are
+/// multiplied as they are in memory.
+template <class C>
+inline constexpr bool has_early_joins = has_neighbours<C> && !requires(const C& c) {
+    c.promote;
+};
+
 /// Blocks side by side that take neighbouring tiles: 1 where a config knows none.
 template <class C>
 constexpr std::int64_t neighbours(const C& c) {
@@ -101,10 +108,17 @@ inline constexpr auto schedule_rules = std::to_array<Constraint>({
          [](const P& p, const C& c) {
              return c.swapped != 0 ? c.tile_n == 8 || c.tile_n < 2 * p.tokens : c.tile_m < 2 * p.tokens;
          }),
-    rule("a sum is split over a cluster between tiles that are shared and not staged, or in the last round",
+    rule("a sum is split over a cluster between tiles that are shared and not staged, or in the last round; "
+         "two blocks whose two warpgroups share tiles without a gate join their sums early where they are "
+         "staged",
          through<C>(&C::staged),
-         [](const C& c) {
-             return c.cluster_k == 1 || (c.tail_split == 0 && c.ping_pong == 0 && c.staged == 0);
+         [](const P& p, const C& c) {
+             if (c.cluster_k == 1) return true;
+             if (c.tail_split != 0 || c.ping_pong != 0) return false;
+             if (c.staged == 0) return true;
+             const Geometry g = geometry(p, c);
+             return has_early_joins<C> && g.can_join_early() &&
+                    steps(p) >= 2 * (g.last_steps() + g.sent_stages());
          }),
     rule("a sum is split over a cluster where multiprocessors would be idle, into parts of four steps at "
          "least",
@@ -257,8 +271,9 @@ inline constexpr auto tile_rules = std::to_array<Constraint>({
          through<C>(&C::staged),
          [](const P& p, const C& c) {
              const Geometry g = geometry(p, c);
-             return c.cluster_k == 1 ||
-                    (g.exchange_bytes() <= g.stages() * g.stage_bytes() && (!g.swapped || g.sums() <= 144));
+             if (c.cluster_k == 1) return true;
+             const bool fits = g.joins_early() || g.exchange_bytes() <= g.stages() * g.stage_bytes();
+             return fits && (!g.swapped || g.sums() <= 144);
          }),
 });
 
