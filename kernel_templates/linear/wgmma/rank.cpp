@@ -47,8 +47,8 @@ std::vector<WgmmaConfig> proven_configs(const LinearProblem& p) {
     if (p.tokens > 128 && p.tokens <= 512) {  // widths that leave little of the last tile of tokens empty
         WgmmaConfig wide = weight_left;
         wide.consumers = 2;
-        for (const std::int64_t columns :
-             {96, 104, 112, 120, 128, 136, 144, 152, 160, 168, 176, 184, 192, 200, 208, 224, 240, 256}) {
+        for (const std::int64_t columns : {96,  104, 112, 120, 128, 136, 144, 152, 160, 168, 176,
+                                           184, 192, 200, 208, 216, 224, 232, 240, 248, 256}) {
             add(rows, columns, weight_left);
             add(2 * rows, columns, wide);
         }

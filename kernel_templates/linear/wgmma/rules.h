@@ -14,10 +14,10 @@ namespace hone::linear::gemm {
 inline constexpr auto tunables = tunables_of({
     read_with<&WgmmaConfig::swapped>(tunable<&WgmmaConfig::tile_m>(
         "rows of a tile: tokens; swapped: results a token", {64, 128, 192, 256})),
-    read_with<&WgmmaConfig::swapped>(
-        tunable<&WgmmaConfig::tile_n>("columns of a tile: results a token; swapped: tokens",
-                                      {8,   16,  32,  64,  72,  80,  96,  104, 112, 120, 128, 136,
-                                       144, 152, 160, 168, 176, 184, 192, 200, 208, 224, 240, 256})),
+    read_with<&WgmmaConfig::swapped>(tunable<&WgmmaConfig::tile_n>(
+        "columns of a tile: results a token; swapped: tokens",
+        {8,   16,  32,  64,  72,  80,  88,  96,  104, 112, 120, 128, 136, 144,
+         152, 160, 168, 176, 184, 192, 200, 208, 216, 224, 232, 240, 248, 256})),
     tunable<&WgmmaConfig::consumers>("warpgroups that multiply", {1, 2, 3}),
     tunable<&WgmmaConfig::ping_pong>("1: they take tiles in turn instead of sharing one", {0, 1}),
     tunable<&WgmmaConfig::blocks_per_sm>("resident blocks a multiprocessor", {1, 2}),
@@ -176,9 +176,11 @@ inline constexpr auto schedule_rules = std::to_array<Constraint>({
                                            p.tokens > 128 && tiles(p, geometry(p, c)) > 1);
          }),
     rule("neighbours share the weight's rows where there are several tiles of tokens: tiles go row by row "
-         "then where it is the left operand, else in groups of 8 rows",
+         "then where it is the left operand, else in groups of 8 rows; those whose sums are joined early in "
+         "either way",
          [](const P& p, const C& c) {
              const bool by_row = neighbours(c) > 1 && c.swapped != 0 && tiles_along(p, geometry(p, c)) > 1;
+             if (c.raster == 1 && geometry(p, c).joins_early()) return true;
              return (c.raster == 1) == by_row && (neighbours(c) == 1 || c.raster <= 8);
          }),
     rule("larger groups are for more than 8 rows of tiles, worked on in more than one round",
