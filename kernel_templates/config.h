@@ -13,9 +13,9 @@ namespace hone {
 
 inline constexpr std::size_t max_tunables = 16;
 
-/// Up to 24 integers, usable in constant expressions.
+/// Up to 32 integers, usable in constant expressions.
 struct TunableValues {
-    std::array<std::int64_t, 24> items{};
+    std::array<std::int64_t, 32> items{};
     std::size_t count = 0;
 
     constexpr TunableValues(std::initializer_list<std::int64_t> list) {

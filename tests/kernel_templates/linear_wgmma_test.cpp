@@ -168,6 +168,7 @@ TEST_CASE("wgmma: the ring and the staging fit, clusters have a tile each, other
                 if (g.staged == 3) CHECK((g.panel_bytes() <= 4 * 1024 && g.store_panels() >= 2));
                 if (g.staged != 0) check_panels(g);
                 if (g.cluster_k > 1 && g.swapped) CHECK(g.sums() <= 144);
+                CHECK(g.joins_early() == g.can_join_early());
 
                 const std::int64_t tiles = ceil_div(g.swapped ? p.out : p.tokens, g.result_rows()) *
                                            ceil_div(g.swapped ? p.tokens : p.out, g.result_columns());
@@ -193,6 +194,47 @@ TEST_CASE("wgmma: the ring and the staging fit, clusters have a tile each, other
             }
         }
     }
+}
+
+TEST_CASE("wgmma: sums that two blocks join early come where steps are over, results leave where both are") {
+    const DeviceTraits h100 = *representative_device({9, 0, true});
+    std::set<std::tuple<int, int, bool>> seen;
+    for (const std::int64_t tokens : {200, 300, 400, 512}) {
+        const Problem problem = problem_of("dtype=bf16 in=4096 out=4096 tokens=" + std::to_string(tokens));
+        const Variant& wgmma = *find_variant(*problem.family, "wgmma");
+        for (const Config& config : enumerate(problem, wgmma, h100)) {
+            const Candidate candidate{&wgmma, config};
+            const auto g = geometry_of(problem, candidate);
+            if (!g.joins_early() || !seen.emplace(g.tile_m, g.tile_n, g.swapped).second) continue;
+            INFO(to_string(candidate));
+            CHECK(g.cluster_k == 2);
+            CHECK(g.consumers == 2);
+            REQUIRE(g.staging_bytes() == 0);
+            // Of a block of 128 threads, 16 bytes of a fragment each: the places of a stage, left rows first.
+            const int left = g.left_bytes() / g.sent_bytes();
+            CHECK(g.sent_left() == left);
+            CHECK((g.sent_to_stage() - left) * g.sent_bytes() <= g.right_bytes());
+            for (int steps = g.last_steps() + g.sent_stages(); steps <= 40; ++steps) {
+                const auto stage_of = [&](int step) { return step % g.stages(); };
+                std::set<int> last;
+                for (int i = 1; i <= g.last_steps(); ++i) last.insert(stage_of(steps - i));
+                std::set<int> taken;
+                for (int fragment = 0; fragment < g.fragments(); fragment += g.sent_to_stage()) {
+                    const int step = steps - 1 - g.last_steps() - fragment / g.sent_to_stage();
+                    REQUIRE(step >= 0);
+                    CHECK(step + g.stages() >= steps);  // no later step takes the stage
+                    CHECK(taken.insert(stage_of(step)).second);
+                    CHECK(last.count(stage_of(step)) == 0);
+                }
+                CHECK(static_cast<int>(taken.size()) == g.sent_stages());
+            }
+            // A panel stands in the right rows of one of the last steps, whole, for each block of rows.
+            CHECK(g.panels_across() * g.panel_bytes() <= g.right_bytes());
+            CHECK(g.panels() == g.panels_across() * g.row_blocks());
+            CHECK(g.row_blocks() <= g.last_steps());
+        }
+    }
+    CHECK(seen.size() > 20);
 }
 
 TEST_CASE("wgmma: where two warpgroups halve a block, each result of the tile is one's, who copies it") {

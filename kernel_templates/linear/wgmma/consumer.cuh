@@ -46,7 +46,44 @@ class ElementProduct {
         release_stage(shared, previous);
     }
 
+    /// The same of a sum that two blocks share, with joins_early. `stays`: this block adds up the warpgroup's
+    /// sums; the other warpgroup's last steps go first. Calls told_read() when all steps but those are read.
+    template <class ToldRead>
+    __device__ void multiply_early(uint32 shared, int warpgroup, const Work& tile, Ring& ring, Sums& sums,
+                                   bool stays, ToldRead told_read) const {
+        fence_sums(sums);
+        int previous = 0;
+        const int last = tile.k_count - geometry.last_steps();
+        for (int k = 0; k < tile.k_count; ++k) {
+            if (k == last && stays) {
+                wgmma_wait<0>();
+                told_read();
+                named_barrier_sync<256>(issued_barrier());
+            }
+            barrier_wait(full_barrier(shared, ring.stage), ring.parity);
+            wgmma_fence();
+            multiply_stage(shared, warpgroup, sums, ring.stage, k);
+            wgmma_commit();
+            wgmma_wait<1>();
+            if (k > 0) release_stage(shared, previous);
+            if (k == last && !stays) told_read();
+            previous = ring.stage;
+            ring.advance();
+        }
+        if (!stays) named_barrier_arrive<256>(issued_barrier());
+        wgmma_wait<0>();
+        fence_sums(sums);
+        if (stays)
+            named_barrier_sync<256>(read_barrier());
+        else
+            named_barrier_arrive<256>(read_barrier());
+    }
+
   private:
+    /// Of the warpgroup whose sums another block adds up: its products are issued; and have read the ring.
+    static constexpr int issued_barrier() { return 4; }
+    static constexpr int read_barrier() { return 5; }
+
     __device__ static void fence_sums(Sums& sums) {
 #pragma unroll
         for (int b = 0; b < row_blocks; ++b) fence_accumulators(sums[b]);
@@ -96,6 +133,10 @@ class Consumer {
                 continue;
             }
             Sums sums;
+            if constexpr (geometry.joins_early()) {
+                join_early(tile, ring, sums, rank);
+                continue;
+            }
             if constexpr (ping_pong) named_barrier_sync<256>(order_barrier(warpgroup_));
             product_.multiply(shared_, warpgroup_, tile, ring, sums, [&] {
                 if (ping_pong && i + 1 < count) named_barrier_arrive<256>(order_barrier(warpgroup_ ^ 1));
@@ -110,6 +151,20 @@ class Consumer {
     }
 
   private:
+    __device__ void join_early(const Work& tile, Ring& ring, Sums& sums, int rank) {
+        const bool stays = warpgroup_ == rank;
+        product_.multiply_early(shared_, warpgroup_, tile, ring, sums, stays, [&] {
+            cluster_wait();
+            if (threadIdx.x % 32 == 0)
+                barrier_arrive_remote(remote_address(steps_read_barrier(shared_), rank ^ 1));
+            __syncwarp();
+        });
+        if (stays)
+            writer_.store_joined(sums, tile, tile.k_count);
+        else
+            writer_.send(sums, rank ^ 1, k_tiles - tile.k_count);
+    }
+
     /// Barriers 1 and 2 are the writers'; ping-pong: warpgroup w multiplies after a round of 4 + w.
     __device__ static int order_barrier(int warpgroup) { return 4 + warpgroup; }
 

@@ -109,7 +109,7 @@ struct Geometry {
     /// 16 KiB (8 KiB) hold. In turns the engine takes each, and there are two places, or up to four where
     /// that costs the ring no stage.
     constexpr int store_panels() const {
-        if (staged == 0) return 0;
+        if (staged == 0 || joins_early()) return 0;
         if (takes_turns()) {
             const int ring = (room() - consumers * 2 * panel_bytes()) / stage_bytes() * stage_bytes();
             const int places = (room() - ring) / (consumers * panel_bytes());
@@ -141,8 +141,9 @@ struct Geometry {
         return (stages() * stage_bytes() + alignment - 1) / alignment * alignment;
     }
     constexpr int barriers_at() const { return staging_at() + consumers * staging_bytes(); }
+    constexpr int barrier_count() const { return 2 * stages() + (joins_early() ? 2 : 0); }
     /// What a launch asks for: the base is moved up to a multiple of `alignment`.
-    constexpr int shared_bytes() const { return barriers_at() + 2 * stages() * 8 + alignment; }
+    constexpr int shared_bytes() const { return barriers_at() + barrier_count() * 8 + alignment; }
 
     /// Fragments (64 rows x 8 columns of results) of a warpgroup's tile, how many of them one block of a
     /// cluster adds up, and the bytes in which all blocks' parts of them meet.
@@ -150,6 +151,26 @@ struct Geometry {
     constexpr int share() const { return (fragments() + cluster_k - 1) / cluster_k; }
     constexpr int fragment_bytes() const { return 128 * consumers * 16; }
     constexpr int exchange_bytes() const { return cluster_k * share() * (gated ? 2 : 1) * fragment_bytes(); }
+
+    /// cluster_k with staged results: each of two blocks adds up the sums of one of its two warpgroups. The
+    /// other one multiplies its last steps first, and its sums are on their way to the other block while they
+    /// are multiplied here for the sums that stay. They come into stages whose steps are over by then, and
+    /// results leave through the stages of the last steps.
+    constexpr bool joins_early() const { return cluster_k > 1 && staged != 0; }
+    /// Fragments of a warpgroup that a stage has room for, in the places of its left rows, then of the right
+    /// ones; and stages that all of them take.
+    static constexpr int sent_bytes() { return 128 * 16; }
+    constexpr int sent_left() const { return left_bytes() / sent_bytes(); }
+    constexpr int sent_to_stage() const { return sent_left() + right_bytes() / sent_bytes(); }
+    constexpr int sent_stages() const { return (fragments() + sent_to_stage() - 1) / sent_to_stage(); }
+    /// As many as leave stages for them.
+    constexpr int last_steps() const { return stages() - sent_stages() < 4 ? stages() - sent_stages() : 4; }
+    /// Whether all of this is possible.
+    constexpr bool can_join_early() const {
+        return cluster_k == 2 && staged == 1 && consumers == 2 && sharers() == 2 && !gated && !halves() &&
+               operands.left_extra == 0 && operands.k_unit == 1 && last_steps() >= 2 &&
+               row_blocks() <= last_steps();
+    }
 
     /// tail_split, for each block: the part of a tile's sums that it leaves, and the flags of the warpgroups
     /// that share a tile.

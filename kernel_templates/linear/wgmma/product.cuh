@@ -23,6 +23,15 @@
 // rings; after a second cluster barrier each adds its share in order of rank and stores it. One tile a
 // cluster.
 //
+// With staged results, too, two blocks of two warpgroups join their sums early (Geometry::joins_early): block
+// r adds up the sums of warpgroup r, the other one multiplies its last steps first and sends its sums to the
+// other block while those of r are multiplied. Two more barriers in each block:
+//   steps_read  an arrival from each consumer warp of the other block, which has read all steps but the last:
+//               the stages of the steps before may be written. The warpgroup that sends waits for it.
+//   sums        the bytes of the other block's sums. The warpgroup that adds them up waits for it.
+// No block sends or arrives before the cluster's barrier says that the other has opened these, nor leaves
+// before it has all that the other sends.
+//
 // Programmatic launch: the block starts while the kernel before still runs, and fills its ring with weights;
 // x, the workspace and the results wait for that kernel's end (with programmatic = 3 all weights but the
 // first few wait, too: x would queue behind them). Its own successor it lets start at once, or when its last
@@ -46,6 +55,11 @@ __device__ inline void prepare(uint32 shared, const Maps& maps, int tokens) {
         barrier_init(full_barrier(shared, stage), 1);
         barrier_init(empty_barrier(shared, stage), geometry.sharers() * 4);
     }
+    if constexpr (geometry.joins_early()) {
+        barrier_init(steps_read_barrier(shared), consumers * 4);
+        barrier_init(sums_barrier(shared), 1);
+        barrier_arrive_expecting(sums_barrier(shared), geometry.fragments() * Geometry::sent_bytes());
+    }
     fence_barrier_init();
     prefetch_map(tokens < geometry.x_box() ? maps.x_rest : maps.x);
     prefetch_map(maps.weight);
@@ -66,13 +80,16 @@ __device__ inline void run(const Maps& maps, const Results& results, const Weigh
 
     if (threadIdx.x == 0) prepare(shared, maps, results.tokens);
     __syncthreads();
+    if constexpr (geometry.joins_early()) cluster_arrive();
     if constexpr (programmatic && !releases_late) release_successor();
 
     if (warpgroup == 0) {
         if constexpr (moves_registers) release_registers<producer_registers>();
         if (threadIdx.x == 0) Producer<Weights>(shared, maps, weights, results.tokens).run(schedule);
         __syncwarp();
-        if constexpr (cluster_k > 1) {  // the two meetings of Writer::store_shared
+        if constexpr (geometry.joins_early()) {
+            cluster_wait();
+        } else if constexpr (cluster_k > 1) {  // the two meetings of Writer::store_shared
             meet_cluster();
             meet_cluster();
         }

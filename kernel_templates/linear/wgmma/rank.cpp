@@ -47,8 +47,8 @@ std::vector<WgmmaConfig> proven_configs(const LinearProblem& p) {
     if (p.tokens > 128 && p.tokens <= 512) {  // widths that leave little of the last tile of tokens empty
         WgmmaConfig wide = weight_left;
         wide.consumers = 2;
-        for (const std::int64_t columns :
-             {96, 104, 112, 120, 128, 136, 144, 152, 160, 168, 176, 184, 192, 200, 208, 224, 240, 256}) {
+        for (const std::int64_t columns : {96,  104, 112, 120, 128, 136, 144, 152, 160, 168, 176,
+                                           184, 192, 200, 208, 216, 224, 232, 240, 248, 256}) {
             add(rows, columns, weight_left);
             add(2 * rows, columns, wide);
         }
@@ -145,9 +145,11 @@ double rest_us(const LinearProblem& p, const WgmmaConfig& c, const Filling& f, d
                const DeviceTraits& traits) {
     const Geometry g = geometry(p, c);
     double rest = call_us + f.rounds() * epilogue_us(p, g) + normalize_us(p, traits);
-    if (c.cluster_k > 1)
-        rest +=
-            cluster_block_us * static_cast<double>(c.cluster_k) + g.partial_bytes() / 10.0 / f.cycles_per_us;
+    if (c.cluster_k > 1) {
+        const double bytes_per_cycle = g.joins_early() ? 20.0 : 10.0;
+        rest += cluster_block_us * static_cast<double>(c.cluster_k) +
+                g.partial_bytes() / bytes_per_cycle / f.cycles_per_us;
+    }
     if (f.parts > 1) rest += fix_up_us(g, f.parts, f.cycles_per_us);
     // Two small blocks share a multiprocessor even where others have none.
     if (c.blocks_per_sm > 1 && f.jobs <= traits.sm_count && p.tokens > 64) rest += 0.5 * body;

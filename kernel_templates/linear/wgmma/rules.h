@@ -14,10 +14,10 @@ namespace hone::linear::gemm {
 inline constexpr auto tunables = tunables_of({
     read_with<&WgmmaConfig::swapped>(tunable<&WgmmaConfig::tile_m>(
         "rows of a tile: tokens; swapped: results a token", {64, 128, 192, 256})),
-    read_with<&WgmmaConfig::swapped>(
-        tunable<&WgmmaConfig::tile_n>("columns of a tile: results a token; swapped: tokens",
-                                      {8,   16,  32,  64,  72,  80,  96,  104, 112, 120, 128, 136,
-                                       144, 152, 160, 168, 176, 184, 192, 200, 208, 224, 240, 256})),
+    read_with<&WgmmaConfig::swapped>(tunable<&WgmmaConfig::tile_n>(
+        "columns of a tile: results a token; swapped: tokens",
+        {8,   16,  32,  64,  72,  80,  88,  96,  104, 112, 120, 128, 136, 144,
+         152, 160, 168, 176, 184, 192, 200, 208, 216, 224, 232, 240, 248, 256})),
     tunable<&WgmmaConfig::consumers>("warpgroups that multiply", {1, 2, 3}),
     tunable<&WgmmaConfig::ping_pong>("1: they take tiles in turn instead of sharing one", {0, 1}),
     tunable<&WgmmaConfig::blocks_per_sm>("resident blocks a multiprocessor", {1, 2}),
@@ -86,6 +86,13 @@ inline constexpr bool has_turns = has_neighbours<C> || requires(const C& c) {
     c.stages_together;
 };
 
+/// Whether blocks of a cluster may join their sums early (Geometry::joins_early): of elements that are
+/// multiplied as they are in memory.
+template <class C>
+inline constexpr bool has_early_joins = has_neighbours<C> && !requires(const C& c) {
+    c.promote;
+};
+
 /// Blocks side by side that take neighbouring tiles: 1 where a config knows none.
 template <class C>
 constexpr std::int64_t neighbours(const C& c) {
@@ -101,10 +108,17 @@ inline constexpr auto schedule_rules = std::to_array<Constraint>({
          [](const P& p, const C& c) {
              return c.swapped != 0 ? c.tile_n == 8 || c.tile_n < 2 * p.tokens : c.tile_m < 2 * p.tokens;
          }),
-    rule("a sum is split over a cluster between tiles that are shared and not staged, or in the last round",
+    rule("a sum is split over a cluster between tiles that are shared and not staged, or in the last round; "
+         "two blocks whose two warpgroups share tiles without a gate join their sums early where they are "
+         "staged",
          through<C>(&C::staged),
-         [](const C& c) {
-             return c.cluster_k == 1 || (c.tail_split == 0 && c.ping_pong == 0 && c.staged == 0);
+         [](const P& p, const C& c) {
+             if (c.cluster_k == 1) return true;
+             if (c.tail_split != 0 || c.ping_pong != 0) return false;
+             if (c.staged == 0) return true;
+             const Geometry g = geometry(p, c);
+             return has_early_joins<C> && g.can_join_early() &&
+                    steps(p) >= 2 * (g.last_steps() + g.sent_stages());
          }),
     rule("a sum is split over a cluster where multiprocessors would be idle, into parts of four steps at "
          "least",
@@ -162,9 +176,11 @@ inline constexpr auto schedule_rules = std::to_array<Constraint>({
                                            p.tokens > 128 && tiles(p, geometry(p, c)) > 1);
          }),
     rule("neighbours share the weight's rows where there are several tiles of tokens: tiles go row by row "
-         "then where it is the left operand, else in groups of 8 rows",
+         "then where it is the left operand, else in groups of 8 rows; those whose sums are joined early in "
+         "either way",
          [](const P& p, const C& c) {
              const bool by_row = neighbours(c) > 1 && c.swapped != 0 && tiles_along(p, geometry(p, c)) > 1;
+             if (c.raster == 1 && geometry(p, c).joins_early()) return true;
              return (c.raster == 1) == by_row && (neighbours(c) == 1 || c.raster <= 8);
          }),
     rule("larger groups are for more than 8 rows of tiles, worked on in more than one round",
@@ -257,8 +273,9 @@ inline constexpr auto tile_rules = std::to_array<Constraint>({
          through<C>(&C::staged),
          [](const P& p, const C& c) {
              const Geometry g = geometry(p, c);
-             return c.cluster_k == 1 ||
-                    (g.exchange_bytes() <= g.stages() * g.stage_bytes() && (!g.swapped || g.sums() <= 144));
+             if (c.cluster_k == 1) return true;
+             const bool fits = g.joins_early() || g.exchange_bytes() <= g.stages() * g.stage_bytes();
+             return fits && (!g.swapped || g.sums() <= 144);
          }),
 });
 

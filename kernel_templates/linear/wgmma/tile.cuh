@@ -68,9 +68,12 @@ static_assert(!gated_rows || row_blocks % 2 == 0, "gate and up rows meet in one 
 static_assert(!gated_columns || tile_n % 16 == 0, "gate and up columns meet in one thread");
 static_assert(geometry.staged == 0 || swapped || result_columns % 16 == 0,
               "a staged row has 16 results at least");
-static_assert(cluster_k == 1 || geometry.staged == 0, "parts of sums do not go through the staging");
+static_assert(!geometry.joins_early() || geometry.can_join_early(), "two blocks, two warpgroups");
+static_assert(!geometry.joins_early() || k_tiles >= 2 * (geometry.last_steps() + geometry.sent_stages()),
+              "other steps than the last");
 static_assert(cluster_k == 1 || !(tail_split || ping_pong), "one way to split a sum");
-static_assert(cluster_k == 1 || geometry.exchange_bytes() <= stages * geometry.stage_bytes(),
+static_assert(cluster_k == 1 || geometry.joins_early() ||
+                  geometry.exchange_bytes() <= stages * geometry.stage_bytes(),
               "the parts of sums fit the ring");
 static_assert(k_tiles >= cluster_k, "every part of a sum has terms");
 static_assert(!ping_pong || consumers == 2, "ping-pong is between two warpgroups");

@@ -3,7 +3,7 @@
 // those of other blocks (partials.cuh) or of the cluster (cluster_k).
 #pragma once
 
-#include "device/mbarrier.cuh"
+#include "device/cluster_barrier.cuh"
 #include "device/tma.cuh"
 #include "device/warpgroup.cuh"
 #include "linear/results.cuh"
@@ -15,6 +15,11 @@ __device__ inline void meet_cluster() {
     cluster_arrive();
     cluster_wait();
 }
+
+/// joins_early: ended by arrivals of the other block's warps, which have read all but the last steps; and by
+/// the bytes of its sums.
+__device__ inline uint32 steps_read_barrier(uint32 shared) { return full_barrier(shared, 2 * stages); }
+__device__ inline uint32 sums_barrier(uint32 shared) { return full_barrier(shared, 2 * stages + 1); }
 
 class Writer {
   public:
@@ -74,6 +79,39 @@ class Writer {
         }
     }
 
+    /// joins_early: sends all sums to the same warpgroup of block `to`, which has `steps` of them.
+    __device__ void send(Sums& sums, int to, int steps) const {
+        const uint32 base = remote_address(shared_, to);
+        const uint32 barrier = remote_address(sums_barrier(shared_), to);
+        barrier_wait_cluster(steps_read_barrier(shared_), 0);
+#pragma unroll
+        for (int fragment = 0; fragment < geometry.fragments(); ++fragment)
+            send_remote(base + sent_at(fragment, steps), fragment_of(sums, fragment, 0), barrier);
+    }
+    /// joins_early: adds the other block's sums to those of this one, which has `steps` of them, and stores
+    /// the results. Both warpgroups have read the last steps.
+    __device__ void store_joined(Sums& sums, const Work& tile, int steps) {
+        barrier_wait_cluster(sums_barrier(shared_), 0);
+#pragma unroll
+        for (int fragment = 0; fragment < geometry.fragments(); ++fragment)
+            add_local(shared_ + sent_at(fragment, steps), fragment_of(sums, fragment, 0));
+        constexpr int across = geometry.panels_across();
+#pragma unroll
+        for (int panel = 0; panel < geometry.panels(); ++panel) {
+            const int stage = (steps - 1 - panel / across) % stages;
+            const uint32 to = shared_ + geometry.right_at() + stage * geometry.right_bytes() +
+                              panel % across * geometry.panel_bytes();
+            stage_panel(sums, tile, panel, to);
+            fence_async_proxy();
+            named_barrier_sync<128>(1 + warpgroup_);
+            if (threadIdx.x % 128 == 0) {
+                copy_panel(tile, panel, to);
+                commit_stores();
+            }
+            __syncwarp();
+        }
+    }
+
     /// Until all of this warpgroup's copies are complete.
     __device__ void finish() {
         if (geometry.staged != 0 && threadIdx.x % 128 == 0) wait_for_stores<0>();
@@ -81,6 +119,26 @@ class Writer {
 
   private:
     static constexpr int column_blocks = result_columns / 8;
+
+    /// joins_early: where this thread's sums of a fragment come, behind the base of a block of `steps` steps.
+    __device__ static uint32 sent_at(int fragment, int steps) {
+        const int stage =
+            (steps - 1 - geometry.last_steps() - fragment / geometry.sent_to_stage()) % stages;
+        const int place = fragment % geometry.sent_to_stage();
+        const uint32 row = place < geometry.sent_left()
+                               ? geometry.left_at() + stage * geometry.left_bytes()
+                               : geometry.right_at() + stage * geometry.right_bytes() -
+                                     geometry.sent_left() * Geometry::sent_bytes();
+        return row + place * Geometry::sent_bytes() + threadIdx.x % 128 * 16;
+    }
+    /// Asynchronously; `barrier`, in the same block, counts the bytes.
+    __device__ static void send_remote(uint32 to, const float (&v)[4], uint32 barrier) {
+        asm volatile(
+            "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];" ::
+                "r"(to),
+            "f"(v[0]), "f"(v[1]), "f"(v[2]), "f"(v[3]), "r"(barrier)
+            : "memory");
+    }
 
     /// First row of results of block b, in the tile.
     __device__ int first_row(int b) const {
