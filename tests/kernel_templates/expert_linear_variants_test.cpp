@@ -52,7 +52,7 @@ TEST_CASE(
                               "experts=32 top_k=4 in=2880 out=2880"}) {
         const std::string sizes = std::string(model) + " activation=silu gated=yes gather=yes tokens=";
         CHECK(winner(sizes + "1") == "gemv");
-        CHECK(winner(sizes + "256") == "wgmma");
+        CHECK(winner(sizes + "1024") == "wgmma");
         CHECK(winner(sizes + "4096") == "wgmma");
     }
     CHECK(winner("experts=8 top_k=2 in=4096 out=33 tokens=4096") == "plain");

@@ -77,14 +77,11 @@ double predict(const ExpertProblem& p, const DrawnConfig& c, const DeviceTraits&
            copied_us + 0.02 * static_cast<double>(c.tile_n);
 }
 
-/// Where it was measured: gated, experts whose columns alone give every multiprocessor a tile, and more rows
-/// than strips take.
+/// Where it was measured to gain: gated, more rows an expert than strips take, and up to 16.
 std::optional<DrawnConfig> fallback(const Problem& problem, const DeviceTraits& traits) {
     const ExpertProblem p(problem);
+    if (!p.gated || p.rows_an_active() <= 4 || p.rows_an_active() > 16) return std::nullopt;
     const DrawnConfig start{.programmatic = 1};
-    if (!p.gated || p.rows_an_active() <= 4 || p.rows_an_active() > 16 ||
-        tiles_across(p, start.dealt()) < traits.sm_count)
-        return std::nullopt;
     const std::vector<DrawnConfig> configs = combinations({start}, tunables, {&DrawnConfig::tile_n});
     return best_of(problem, drawn_tiles, std::span<const DrawnConfig>(configs), traits);
 }
