@@ -11,7 +11,7 @@ namespace hone {
 namespace expert_linear {
 namespace {
 
-const Variant* const variants[] = {&strips, &wgmma, &mma_tiles, &gemv, &plain};
+const Variant* const variants[] = {&strips, &drawn_tiles, &wgmma, &mma_tiles, &gemv, &plain};
 
 std::string validate(const Problem& problem) { return wrong_sizes(ExpertProblem(problem)); }
 

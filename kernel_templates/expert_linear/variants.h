@@ -7,6 +7,7 @@
 namespace hone::expert_linear {
 
 extern const Variant wgmma;
+extern const Variant drawn_tiles;
 extern const Variant mma_tiles;
 extern const Variant gemv;
 extern const Variant strips;

@@ -2,6 +2,8 @@
 #include <doctest/doctest.h>
 
 #include "kernel_templates/catalog.h"
+#include "kernel_templates/expert_linear/drawn/plan.h"
+#include "kernel_templates/expert_linear/drawn/room.cuh"
 #include "kernel_templates/expert_linear/gemv_plan.h"
 #include "kernel_templates/expert_linear/mma_tiles/plan.h"
 #include "kernel_templates/expert_linear/strips_plan.h"
@@ -50,7 +52,7 @@ TEST_CASE(
                               "experts=32 top_k=4 in=2880 out=2880"}) {
         const std::string sizes = std::string(model) + " activation=silu gated=yes gather=yes tokens=";
         CHECK(winner(sizes + "1") == "gemv");
-        CHECK(winner(sizes + "256") == "wgmma");
+        CHECK(winner(sizes + "1024") == "wgmma");
         CHECK(winner(sizes + "4096") == "wgmma");
     }
     CHECK(winner("experts=8 top_k=2 in=4096 out=33 tokens=4096") == "plain");
@@ -192,6 +194,46 @@ TEST_CASE("strips read the weights of up to 8 rows once, in blocks of which a mu
         CHECK(c.rows % c.mma_rows() == 0);
         const Plan plan = strips.plan(problem, config, h100);
         CHECK(plan.launches[0].grid.x == p.most_tiles(c.tile_rows) * ceil_div(p.out, c.rows * c.row_warps));
+    }
+}
+
+TEST_CASE("drawn tiles are wgmma's with room for numbers, and a count in the workspace behind all else") {
+    for (const char* sizes :
+         {"experts=8 top_k=2 in=4096 out=14336 activation=silu gated=yes gather=yes tokens=",
+          "experts=8 top_k=2 in=14336 out=4096 combine=yes tokens=",
+          "experts=32 top_k=4 in=2880 out=2880 bias=yes tokens="}) {
+        for (const char* tokens : {"2", "32", "64"}) {
+            const Problem problem = problem_of(sizes + std::string(tokens));
+            const ExpertProblem p(problem);
+            const std::vector<Config> configs = enumerate(problem, drawn_tiles, h100);
+            CHECK(!configs.empty());
+            for (const Config& config : configs) {
+                const auto c = hone::values_of<DrawnConfig>(config);
+                const linear::gemm::Geometry g = geometry(p, c.dealt());
+                const Plan plan = drawn_tiles.plan(problem, config, h100);
+                const Launch& product = plan.launches[c.copied_x != 0 ? 1 : 0];
+                CHECK(c.tile_n >= p.rows_an_active());
+                // The producer is a tile ahead of the consumers at most, whatever the ring holds.
+                CHECK(p.in > 64 * (g.stages() - 1));
+                CHECK(product.kernel == &drawn_kernels[0]);
+                CHECK(product.shared_bytes ==
+                      static_cast<std::uint32_t>(g.shared_bytes() + drawn::number_bytes));
+                CHECK(c.blocks_per_sm * (static_cast<std::int64_t>(product.shared_bytes) + 1024) <=
+                      h100.shared_bytes_per_sm);
+                CHECK(plan.workspace_bytes % 256 == drawn::deal_bytes);
+                CHECK(plan.workspace_bytes >= (p.combine ? p.places() * p.out * 2 : 0) + drawn::deal_bytes);
+                if (p.combine) CHECK(plan.launches[1].kernel == &drawn_kernels[2]);
+                if (c.copied_x != 0) CHECK(plan.launches[0].kernel == &drawn_kernels[1]);
+            }
+        }
+    }
+    CHECK(winner("experts=8 top_k=2 in=4096 out=14336 activation=silu gated=yes gather=yes tokens=64") ==
+          "drawn");
+    for (const char* refused :
+         {"experts=8 top_k=2 in=4096 out=14336 gather=yes tokens=1",    // gemv's
+          "experts=8 top_k=2 in=4096 out=14336 gather=yes tokens=512",  // 128 rows an expert
+          "experts=8 top_k=2 in=704 out=4096 gather=yes tokens=16"}) {  // short sums
+        CHECK(enumerate(problem_of(refused), drawn_tiles, h100).empty());
     }
 }
 

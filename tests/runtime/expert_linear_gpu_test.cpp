@@ -6,6 +6,7 @@
 // each other one somewhere, not all of them everywhere.
 #include <doctest/doctest.h>
 
+#include "kernel_templates/expert_linear/variants.h"
 #include "kernel_templates/expert_linear/wgmma/plan.h"
 #include "kernel_templates/kit/tunables.h"
 #include "tests/runtime/expert_case.h"
@@ -103,6 +104,42 @@ TEST_CASE("tiles of a last round are right that all blocks share") {
             INFO(option << to_string(candidate));
             CHECK(experts.fault_of(experts.run(candidate, 3)) == "");
         }
+    }
+}
+
+// More tiles than blocks, fewer, and none of an expert; launches follow one another, so the count that one
+// leaves in the workspace must not disturb the next. Starts may be wrong: calls end all the same, and write
+// behind no row.
+TEST_CASE("tiles that blocks draw are right, and drawn anew by each call") {
+    const DeviceTraits& traits = Bench::get().traits;
+    const Variant& variant = expert_linear::drawn_tiles;
+    if (!runs_on(variant, traits)) return;
+    const auto each = [&](const Experts& experts, std::size_t count, const auto& check) {
+        const std::vector<Config> configs = enumerate(experts.problem(), variant, traits);
+        std::vector<Candidate> chosen;
+        for (std::size_t i = 0; i < configs.size(); i += 1 + configs.size() / count)
+            chosen.push_back({&variant, configs[i]});
+        CHECK(!chosen.empty());
+        Bench::get().compile(experts.problem(), chosen);
+        for (const Candidate& candidate : chosen) {
+            INFO(to_string(experts.problem()) << " | " << to_string(candidate));
+            check(candidate);
+        }
+    };
+    for (const char* option : ways) {
+        const std::string lead = std::string("dtype=bf16 ") + option;
+        for (const Spread spread : {Spread::random, Spread::one_expert, Spread::last_half}) {
+            const Experts few(lead + "experts=8 top_k=2 in=1032 out=272 tokens=9", spread, 8);
+            each(few, 2, [&](const Candidate& c) {
+                const std::vector<HostTensor> results = few.run(c, 3);
+                CHECK(few.fault_of(results) == "");
+                CHECK(few.gaps_untouched(results));
+            });
+        }
+        const Experts many(lead + "experts=12 top_k=3 in=776 out=1096 tokens=64");
+        each(many, 4, [&](const Candidate& c) { CHECK(many.fault_of(many.run(c, 3)) == ""); });
+        const Experts wrong(lead + "experts=6 top_k=2 in=1024 out=64 tokens=24", Spread::wrong, 8);
+        each(wrong, 2, [&](const Candidate& c) { CHECK(wrong.gaps_untouched(wrong.run(c, 2))); });
     }
 }
 
