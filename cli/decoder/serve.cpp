@@ -150,11 +150,13 @@ Runner declare_serve(const Arguments& app) {
     app.add_option("--step-stretch", options->step_stretch,
                    "How many times as long as without prompts a step may take for prompts beside texts that "
                    "grow: less keeps the time between tokens even, more brings first tokens sooner; 0: "
-                   "whatever it takes (default: 1.25)")
+                   "whatever it takes; twice as long where nearly all places are taken (default: 1.25)")
         .range(0.0, 1000.0);
-    app.add_option("--max-step-stretch", options->max_step_stretch,
-                   "The same where a quarter of the texts that there is room for wait for their prompts; in "
-                   "between in proportion; less than --step-stretch: as that (default: 3)")
+    app.add_option(
+           "--max-step-stretch", options->max_step_stretch,
+           "The same where a quarter of the texts that there is room for wait for their prompts; in "
+           "between in proportion; where half and more wait, a step may also take twice as long as one "
+           "of all texts will; less than --step-stretch: as that (default: 3)")
         .range(0.0, 1000.0);
     app.add_option("--step-prompt-tokens", options->step_prompt_tokens,
                    "And tokens of prompts in such a step at most; 0: as many as there is room for (default)")

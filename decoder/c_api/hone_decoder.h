@@ -99,8 +99,8 @@ enum {
     /* The prompt is of hone_decoder_render_chat(): nothing is put around it, and the end of the answer's turn
      * ends the text. Neither with HONE_DECODER_PLAIN_PROMPT nor with prompt_ids. */
     HONE_DECODER_CHAT = 8,
-    /* A conversation is answered without thoughts in front, where its template reads enable_thinking, as
-     * Qwen3's does; of others it changes nothing. */
+    /* Of hone_decoder_render_chat_with() alone: a conversation is answered without thoughts in front, where
+     * its template reads enable_thinking, as Qwen3's does; of others it changes nothing. */
     HONE_DECODER_NO_THINKING = 16
 };
 

@@ -125,6 +125,22 @@ std::string ChatTemplate::render(const Conversation& conversation, const ChatVar
     return chat_text(format_, conversation, words, variables);
 }
 
-bool ChatTemplate::mentions(std::string_view word) const { return code_.find(word) != std::string::npos; }
+bool ChatTemplate::mentions(std::string_view word) const {
+    const auto is_of_name = [](char c) {
+        return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    };
+    std::string_view left = code_;
+    while (!left.empty()) {
+        if (left.front() == '`') {  // a literal
+            left.remove_prefix(std::min(left.find('`', 1), left.size() - 1) + 1);
+            continue;
+        }
+        const auto end = std::ranges::find_if_not(left, is_of_name);
+        const auto length = static_cast<std::size_t>(end - left.begin());
+        if (length > 0 && left.substr(0, length) == word) return true;
+        left.remove_prefix(std::max<std::size_t>(length, 1));
+    }
+    return false;
+}
 
 }  // namespace hone::decoder

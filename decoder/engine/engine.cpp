@@ -163,10 +163,10 @@ void Engine::note_drawn() {
 void Engine::hand_out_first(std::unique_lock<std::mutex>& lock) {
     const auto others =
         std::ranges::stable_partition(drawn_, [](const NewToken& token) { return token.is_first; });
-    const std::span first(drawn_.begin(), others.begin());
+    const std::vector<NewToken> first(drawn_.begin(), others.begin());
     if (first.empty()) return;
-    for (const NewToken& token : first) note(token);
     drawn_.erase(drawn_.begin(), others.begin());
+    for (const NewToken& token : first) note(token);
     hand_out(lock);
 }
 

@@ -5,8 +5,8 @@
 namespace hone::decoder {
 namespace {
 
-constexpr std::size_t longest_name = 32;  // above that of those that count
-constexpr int most_digits = 15;
+constexpr std::size_t longest_name = 32;                      // above that of those that count
+constexpr std::uint64_t most_bytes = std::uint64_t{1} << 56;  // of a piece
 
 bool is_control(char c) {
     const auto byte = static_cast<unsigned char>(c);
@@ -39,7 +39,7 @@ void RequestForm::begin() {
 void RequestForm::begin_pieces() {
     at_ = At::size;
     behind_cr_ = false;
-    digits_ = 0;
+    has_digits_ = false;
     left_ = 0;
 }
 
@@ -73,11 +73,14 @@ void RequestForm::see(char c) {
 }
 
 void RequestForm::see_in_head(char c) {
+    // cpp-httplib takes values for percent-encoded, which nobody else does.
+    if (at_ == At::value && is_length_ && c == '%') is_strict_ = false;
     if (at_ != At::name) return;
     if (c == ':') {
         is_strict_ = !name_.empty();
         at_ = At::value;
-        if (name_ == "content-length" || name_ == "transfer-encoding") ++lengths_;
+        is_length_ = name_ == "content-length" || name_ == "transfer-encoding";
+        if (is_length_) ++lengths_;
         return;
     }
     is_strict_ = is_of_name(c);
@@ -86,8 +89,11 @@ void RequestForm::see_in_head(char c) {
 
 void RequestForm::see_in_pieces(char c) {
     if (at_ == At::extension) return;
-    if (at_ == At::size && c == ';' && digits_ > 0) {
+    const bool is_behind_size = at_ == At::padding || (at_ == At::size && has_digits_);
+    if (is_behind_size && c == ';') {
         at_ = At::extension;
+    } else if (is_behind_size && (c == ' ' || c == '\t')) {
+        at_ = At::padding;
     } else if (at_ == At::size) {
         add_digit(c);
     } else {  // a line's end was to come
@@ -97,7 +103,8 @@ void RequestForm::see_in_pieces(char c) {
 
 void RequestForm::add_digit(char c) {
     const int digit = hex_digit(c);
-    is_strict_ = digit >= 0 && ++digits_ <= most_digits;
+    is_strict_ = digit >= 0 && left_ < most_bytes;
+    has_digits_ = true;
     left_ = 16 * left_ + static_cast<std::uint64_t>(digit);
 }
 
@@ -112,7 +119,8 @@ void RequestForm::end_line() {
             is_strict_ = name_.empty();
             at_ = At::nothing;
             return;
-        case At::size: is_strict_ = digits_ > 0; [[fallthrough]];
+        case At::size: is_strict_ = has_digits_; [[fallthrough]];
+        case At::padding:
         case At::extension: at_ = left_ == 0 ? At::last_line : At::piece; return;
         case At::piece_end: begin_pieces(); return;
         default: at_ = At::nothing;

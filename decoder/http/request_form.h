@@ -30,6 +30,7 @@ class RequestForm {
         name,
         value,
         size,
+        padding,
         extension,
         piece,
         piece_end,
@@ -45,9 +46,10 @@ class RequestForm {
     bool is_strict_ = true;
     bool behind_cr_ = false;  ///< a line ends with CR and LF, and has neither elsewhere
     int lengths_ = 0;
-    int digits_ = 0;          ///< of a size
-    std::uint64_t left_ = 0;  ///< bytes of a piece
-    std::string name_{};      ///< of a header, in small letters, as much of it as counts
+    bool has_digits_ = false;  ///< of a size
+    bool is_length_ = false;   ///< the line says where the body ends
+    std::uint64_t left_ = 0;   ///< bytes of a piece
+    std::string name_{};       ///< of a header, in small letters, as much of it as counts
 };
 
 }  // namespace hone::decoder

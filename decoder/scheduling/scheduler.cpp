@@ -240,6 +240,7 @@ bool Scheduler::find_pages(Sequences::iterator sequence, int tokens) {
 void Scheduler::preempt(Sequences::iterator victim) {
     pool_.release(victim->second.pages);
     victim->second.pages.clear();
+    victim->second.computed = 0;
     waiting_.insert(running_.extract(victim));
     ++counters_.preemptions;
 }

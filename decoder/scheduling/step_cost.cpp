@@ -122,14 +122,15 @@ std::int64_t StepCost::prompt_tokens_within(double stretch, StepLoad load, std::
 std::int64_t StepCost::cheapest_prompt_tokens(double stretch, StepLoad load, std::int64_t waiting,
                                               std::int64_t most) const {
     load.prompt_tokens = 0;
-    const double plain_s = of(load);
+    const double plain_s =
+        measured_s(load);  // what steps have taken since tells with and without prompts apart
     most = prompt_tokens_within(stretch, load, 0, most);
     std::vector<std::pair<std::int64_t, double>> numbers;  // with the seconds of each of their tokens
     double least_s = std::numeric_limits<double>::infinity();
     for (const Rows& rows : rows_) {
         load.prompt_tokens = std::min(rows.rows - load.sequences, most);
         if (load.prompt_tokens <= 0) continue;
-        const double token_s = (of(load) - plain_s) / static_cast<double>(load.prompt_tokens);
+        const double token_s = (measured_s(load) - plain_s) / static_cast<double>(load.prompt_tokens);
         numbers.emplace_back(load.prompt_tokens, token_s);
         least_s = std::min(least_s, token_s);
     }

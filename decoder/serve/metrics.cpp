@@ -53,7 +53,8 @@ std::string Metrics::text(const EngineState& engine, int requests) const {
     append(text, "hone_cache_pages", "gauge", "Pages of the cache of keys and values", engine.pages);
     append(text, "hone_cache_pages_used", "gauge", "Pages that texts hold", engine.pages_used);
     append(text, "hone_prompt_tokens_total", "counter", "Tokens of prompts that came", prompt_tokens_.load());
-    append(text, "hone_prompt_tokens_computed_total", "counter", "Tokens of prompts computed in steps",
+    append(text, "hone_prompt_tokens_computed_total", "counter",
+           "Tokens computed in steps for texts that did not grow yet: also again, where a text gave way",
            engine.counters.prompt_tokens);
     append(text, "hone_prompt_tokens_shared_total", "counter",
            "Tokens of prompts found in pages of other texts", engine.counters.shared_tokens);

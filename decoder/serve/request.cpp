@@ -255,7 +255,8 @@ ApiRequest read_chat(std::string_view body, std::int64_t seed) {
             fields.refuse("chat_template_kwargs",
                           fmt::format("an object: up to {} variables of the chat template, by name",
                                       max_template_values));
-        request.template_values = *values;
+        for (const auto& [name, value] : values->items())  // no variable that is taken is a list or an object
+            request.template_values[name] = value.is_structured() ? json::array() : value;
     }
     return request;
 }
@@ -267,6 +268,8 @@ ChatVariables read_variables(const json& values, const ChatTemplate& chat) {
         if (value.is_null() || !chat.mentions(name)) continue;
         if (name == "enable_thinking") {
             variables.enable_thinking = fields.boolean(name.c_str());
+            if (!variables.enable_thinking && chat.format().no_thoughts.empty())
+                fields.refuse(name.c_str(), "true: the model's chat template has no such choice");
         } else if (name == "date_string" && chat.format().takes_date) {
             variables.date_string = fields.text(name.c_str()).value_or("");
         } else {

@@ -450,7 +450,9 @@ TEST_CASE("behind what is no request nothing is taken for one") {
         pieces + "f\n" + body + "\n0\n\n" + hidden,
         pieces + "f\r\n" + body + "xx0\r\n\r\n" + hidden,
         pieces + "f;a\nb\r\n" + body + "\r\n0\r\n\r\n" + hidden,
-        pieces + "000000000000000f\r\n" + body + "\r\n0\r\n\r\n" + hidden,
+        pieces + "f x\r\n" + body + "\r\n0\r\n\r\n" + hidden,
+        post + "Transfer-Encoding: %63hunked\r\n\r\nf\r\n" + body + "\r\n0\r\n\r\n" + hidden,
+        post + "Content-Length: %31%35\r\n\r\n" + body + hidden,
         pieces + ";a\r\n" + body + "\r\n0\r\n\r\n" + hidden,
     };
     for (const std::string& attempt : attempts) {

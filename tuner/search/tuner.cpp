@@ -71,7 +71,6 @@ class Run {
     }
 
   private:
-    [[nodiscard]] const DeviceTraits& traits() const { return context_.measurer.device().traits; }
     [[nodiscard]] const std::vector<std::size_t>& list() const { return work_.lists[hand_]; }
     [[nodiscard]] std::optional<ProblemResult>& result_of(std::size_t index) const {
         return work_.results[index].result;
