@@ -213,24 +213,35 @@ struct TunableRange {
     std::int64_t most = 0;
 };
 
-/// `count` configs of each variant that has the tunable, with such a value of it, spread over the space;
+/// `count` configs of each variant that has the tunables, with such values of them, spread over the space;
 /// compiled.
-inline std::vector<Candidate> sample_with(const Problem& problem, TunableRange wanted, std::size_t count) {
+inline std::vector<Candidate> sample_with(const Problem& problem, std::span<const TunableRange> wanted,
+                                          std::size_t count) {
     const DeviceTraits& traits = Bench::get().traits;
     std::vector<Candidate> chosen;
     for (const Variant* variant : problem.family->variants) {
-        const auto named = std::ranges::find(variant->tunables, wanted.name, &Tunable::name);
-        if (named == variant->tunables.end() || !runs_on(*variant, traits)) continue;
-        const auto index = static_cast<std::size_t>(named - variant->tunables.begin());
+        const std::span tunables(variant->tunables);
+        const auto has = [&](const TunableRange& range) {
+            return std::ranges::find(tunables, range.name, &Tunable::name) != tunables.end();
+        };
+        if (!std::ranges::all_of(wanted, has) || !runs_on(*variant, traits)) continue;
         std::vector<Config> configs = enumerate(problem, *variant, traits);
         std::erase_if(configs, [&](const Config& config) {
-            return config[index] < wanted.least || config[index] > wanted.most;
+            return std::ranges::any_of(wanted, [&](const TunableRange& range) {
+                const auto named = std::ranges::find(tunables, range.name, &Tunable::name);
+                const std::int64_t value = config[static_cast<std::size_t>(named - tunables.begin())];
+                return value < range.least || value > range.most;
+            });
         });
         for (std::size_t i = 0; i < configs.size(); i += 1 + configs.size() / count)
             chosen.push_back({variant, configs[i]});
     }
     Bench::get().compile(problem, chosen);
     return chosen;
+}
+inline std::vector<Candidate> sample_with(const Problem& problem, const TunableRange& wanted,
+                                          std::size_t count) {
+    return sample_with(problem, std::span(&wanted, 1), count);
 }
 
 }  // namespace hone::test

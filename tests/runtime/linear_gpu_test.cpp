@@ -231,6 +231,24 @@ TEST_CASE("linear is right where sums are split over clusters") {
     check_with("dtype=fp32 gated=yes activation=silu in=4096 out=64 tokens=40", split, 4);
 }
 
+TEST_CASE("sums that two blocks join early are right, in calls back to back, and the same bits each time") {
+    const std::vector<TunableRange> joined{{"cluster_k", 2, 2}, {"staged", 1, 1}};
+    for (const char* text :
+         {"dtype=bf16 in=3016 out=1032 tokens=333", "dtype=bf16 in=1800 out=2056 residual=yes tokens=200",
+          "dtype=fp16 in=2056 out=520 bias=yes residual=yes activation=gelu_tanh "
+          "tokens=512"}) {
+        const LinearCase linear_case(text, {});
+        const std::vector<Candidate> chosen = sample_with(linear_case.problem(), joined, 12);
+        CHECK(chosen.empty() != runs_on(linear::wgmma, Bench::get().traits));
+        for (const Candidate& candidate : chosen) {
+            INFO(text << " | " << to_string(candidate));
+            const std::vector<HostTensor> results = linear_case.run(candidate, {}, 3);
+            CHECK(linear_case.fault_of(results) == "");
+            CHECK(linear_case.run(candidate)[linear::out].bytes == results[linear::out].bytes);
+        }
+    }
+}
+
 TEST_CASE("linear is right where the last tiles are split, and gives the same bits each time") {
     for (const char* text : {"dtype=bf16 in=4096 out=1160 tokens=16",
                              "dtype=fp16 in=2056 out=2568 bias=yes residual=yes activation=relu tokens=200",
