@@ -1,7 +1,6 @@
 #include "tuner/search/knowledge.h"
 
 #include <algorithm>
-#include <iterator>
 #include <tuple>
 #include <utility>
 
