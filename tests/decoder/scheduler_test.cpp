@@ -266,6 +266,25 @@ Request request_of(int prompt, int more, int first = 0) {
     return request;
 }
 
+/// Steps of one text and of eight take so long, prompts a millisecond a row.
+StepCost cost_of_a_millisecond_a_row(double one_s, double eight_s) {
+    std::vector<StepTime> times{{{.sequences = 1, .keys = 1}, one_s}, {{.sequences = 8, .keys = 8}, eight_s}};
+    for (int rows = 1; rows <= 108; ++rows) times.push_back({{.prompt_tokens = rows}, 1e-3 * rows});
+    return StepCost(times);
+}
+
+/// What a step computes of prompts of 60 tokens, of which so many wait, beside texts that decode.
+std::int64_t prompt_tokens_beside(const SchedulerOptions& options, int decoding, int waiting) {
+    Scheduler scheduler(options);
+    for (int i = 0; i < decoding; ++i) static_cast<void>(scheduler.add(request_of(1, 50, 10 * i)));
+    static_cast<void>(scheduler.next());
+    static_cast<void>(scheduler.complete(std::vector<int>(static_cast<std::size_t>(decoding), 1)));
+    for (int i = 0; i < waiting; ++i) static_cast<void>(scheduler.add(request_of(60, 1, 1000 * i)));
+    static_cast<void>(scheduler.next());
+    CHECK(scheduler.load().sequences == decoding);
+    return scheduler.load().prompt_tokens;
+}
+
 }  // namespace
 
 TEST_CASE(
@@ -350,18 +369,9 @@ TEST_CASE("the more of the texts wait for their prompts, the longer a step may t
     options.step_stretch = 1;
     options.max_step_stretch = 5;
     options.least_prompt_tokens = 1;
-    std::vector<StepTime> times{{{.sequences = 1, .keys = 1}, 10e-3}, {{.sequences = 8, .keys = 8}, 10e-3}};
-    for (int rows = 1; rows <= 108; ++rows) times.push_back({{.prompt_tokens = rows}, 1e-3 * rows});
-    options.cost = StepCost(times);
+    options.cost = cost_of_a_millisecond_a_row(10e-3, 10e-3);
     const auto prompt_tokens = [&](int decoding, int waiting) {
-        Scheduler scheduler(options);
-        for (int i = 0; i < decoding; ++i) static_cast<void>(scheduler.add(request_of(1, 50, 10 * i)));
-        static_cast<void>(scheduler.next());
-        static_cast<void>(scheduler.complete(std::vector<int>(static_cast<std::size_t>(decoding), 1)));
-        for (int i = 0; i < waiting; ++i) static_cast<void>(scheduler.add(request_of(60, 1, 1000 * i)));
-        static_cast<void>(scheduler.next());
-        CHECK(scheduler.load().sequences == decoding);
-        return scheduler.load().prompt_tokens;
+        return prompt_tokens_beside(options, decoding, waiting);
     };
     CHECK(prompt_tokens(2, 4) == 40);  // half of the texts that there is room for: all of the stretch
     CHECK(prompt_tokens(6, 2) == 40);  // a quarter of them
@@ -465,18 +475,9 @@ TEST_CASE("where half of the places wait for prompts, a step may take as long as
     options.max_step_stretch = 3;
     options.full_stretch = 2;
     options.least_prompt_tokens = 1;
-    std::vector<StepTime> times{{{.sequences = 1, .keys = 1}, 2e-3}, {{.sequences = 8, .keys = 8}, 16e-3}};
-    for (int rows = 1; rows <= 108; ++rows) times.push_back({{.prompt_tokens = rows}, 1e-3 * rows});
-    options.cost = StepCost(times);
+    options.cost = cost_of_a_millisecond_a_row(2e-3, 16e-3);
     const auto prompt_tokens = [&](int decoding, int waiting) {
-        Scheduler scheduler(options);
-        for (int i = 0; i < decoding; ++i) static_cast<void>(scheduler.add(request_of(1, 50, 10 * i)));
-        static_cast<void>(scheduler.next());
-        static_cast<void>(scheduler.complete(std::vector<int>(static_cast<std::size_t>(decoding), 1)));
-        for (int i = 0; i < waiting; ++i) static_cast<void>(scheduler.add(request_of(60, 1, 1000 * i)));
-        static_cast<void>(scheduler.next());
-        CHECK(scheduler.load().sequences == decoding);
-        return scheduler.load().prompt_tokens;
+        return prompt_tokens_beside(options, decoding, waiting);
     };
     CHECK(prompt_tokens(2, 6) == 28);  // 4 ms without, 32 with: twice what eight take
     CHECK(prompt_tokens(2, 20) == 28);
@@ -493,9 +494,7 @@ TEST_CASE("texts for which the cache has no room leave a step to the prompt that
     options.max_step_stretch = 5;
     options.least_prompt_tokens = 1;
     options.pages = 3 * pool.pages_for(4) + pool.pages_for(20) + pool.pages_for(101) - 1;
-    std::vector<StepTime> times{{{.sequences = 1, .keys = 1}, 10e-3}, {{.sequences = 8, .keys = 8}, 10e-3}};
-    for (int rows = 1; rows <= 108; ++rows) times.push_back({{.prompt_tokens = rows}, 1e-3 * rows});
-    options.cost = StepCost(times);
+    options.cost = cost_of_a_millisecond_a_row(10e-3, 10e-3);
     Scheduler scheduler(options);
     for (int i = 0; i < 3; ++i) static_cast<void>(scheduler.add(request_of(1, 6, 10 * i)));
     static_cast<void>(scheduler.next());
