@@ -21,6 +21,7 @@
 #include "cli/decoder/tune_chain.h"
 #endif
 #include "cli/dispatched.h"
+#include "cli/errors.h"
 #include "cli/few_kernels.h"
 #include "cli/interrupt.h"
 #include "cli/shell.h"
@@ -200,6 +201,22 @@ std::vector<TuneRun> run(Share& share, const TuneContext& context) {
     return run_on_gpus(workload, chosen, context, std::move(gpus.first_worker));
 }
 
+/// Kinds of GPUs whose runs ended with an exception, where others did not.
+void set_failed(const std::vector<TuneRun>& runs, Outcome& outcome) {
+    std::string failures;
+    for (const TuneRun& run : runs) {
+        if (!run.failure) continue;
+        if (failures.empty()) {
+            Outcome first = outcome_of(run.failure);
+            outcome.exit = first.exit;
+            outcome.error = std::move(first.error);
+        }
+        failures +=
+            fmt::format("GPU {} ({}) failed: {}; ", run.device.ordinal, run.device.gpu.name, run.result.lost);
+    }
+    if (!failures.empty()) outcome.error->message = failures + "what the others measured is saved";
+}
+
 void set_end(const std::vector<TuneRun>& runs, const TuneCommandOptions& options, const Console& console,
              Outcome& outcome) {
     const auto stopped = [&](StopReason reason) {
@@ -214,6 +231,8 @@ void set_end(const std::vector<TuneRun>& runs, const TuneCommandOptions& options
         outcome.error = {"interrupted", "stopped by Ctrl-C; everything measured so far is saved", again};
         return;
     }
+    set_failed(runs, outcome);
+    if (outcome.error) return;
     if (stopped(StopReason::budget)) {
         outcome.exit = ExitCode::budget_ended;
         outcome.error = {"budget_ended", "the budget ended; the table has the best so far", again};
@@ -268,6 +287,10 @@ std::string head_of(const Share& share, const std::vector<TuneRun>& runs, const 
     std::string text = share.name + (share.shard.is_null() ? "" : ": " + share.counted) + '\n';
     std::vector<const tuner::TuneResult*> results;
     for (const TuneRun& run : runs) {
+        if (run.failure) {
+            text += fmt::format("  {}: failed\n", title_of(run));
+            continue;
+        }
         results.push_back(&run.result);
         text += fmt::format("  {}: {} problems, {} compiles, {} measurements, {}\n", title_of(run),
                             run.result.problems.size(), run.result.compiles, run.result.measurements,
@@ -299,6 +322,7 @@ Outcome describe(const Share& share, const std::vector<TuneRun>& runs, const Tun
         Json json{{"gpu", tuner::as_json(run.device.gpu)}, {"source", run.source}};
         json.update(tuner::as_json(run.result, run.device.traits));
         outcome.data["runs"].push_back(std::move(json));
+        if (run.failure) continue;
         outcome.text += fmt::format("\n{}\n\n{}{}", runtime::escape_controls(title_of(run)),
                                     tables(run.result, run.device.traits, console.page),
                                     covers_text(run.result.covers, console.page));
