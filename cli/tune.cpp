@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -88,6 +89,18 @@ std::string captured_text(const Workload& workload, const tuner::Page& page) {
     return table.render(page, "  ") + '\n';
 }
 
+/// What no step calls on these GPUs is not tuned for them.
+void drop_not_called(Share& share, std::span<const DeviceTraits> devices) {
+    if (const std::size_t dropped = tuner::drop_not_called(share.workload, devices); dropped > 0)
+        share.counted += fmt::format(" less {} that no step calls here", dropped);
+}
+
+std::vector<DeviceTraits> traits_of(const std::vector<tuner::DeviceInfo>& devices) {
+    std::vector<DeviceTraits> traits;
+    for (const tuner::DeviceInfo& device : devices) traits.push_back(device.traits);
+    return traits;
+}
+
 struct SpaceRow {
     std::size_t candidates = 0;
     std::string fallback;
@@ -107,13 +120,14 @@ std::vector<SpaceRow> rows_of(const std::vector<Problem>& problems, const Device
 }
 
 /// Problems with the size of their spaces on the GPU here, or on the architecture asked for.
-Outcome dry_run(const Share& share, const TuneCommandOptions& options, const Console& console) {
+Outcome dry_run(Share& share, const TuneCommandOptions& options, const Console& console) {
     const Workload& workload = share.workload;
     const Gpus gpus = find_gpus();
     const bool here = (!gpus.devices.empty() || !options.gpu.empty()) && !options.offline;
     const DeviceTraits traits = here ? chosen_gpus(gpus, options.gpu).front().traits
                                      : *representative_device(arch_named(options.arch));
     const std::string device = here ? traits.name : options.arch;
+    drop_not_called(share, std::span(&traits, 1));
     Outcome outcome{.data = {{"name", workload.name},
                              {"shard", share.shard},
                              {"device", device},
@@ -184,7 +198,13 @@ std::vector<TuneRun> run(Share& share, const TuneContext& context) {
     const TuneCommandOptions& options = context.options;
     const Workload& workload = share.workload;
     if (workload.problems.empty()) return {};  // more shards than problems
-    if (options.offline) return run_offline(workload, context);
+    const auto drop_for_arch = [&] {
+        drop_not_called(share, std::vector{*representative_device(arch_named(options.arch))});
+    };
+    if (options.offline) {
+        drop_for_arch();
+        return run_offline(workload, context);
+    }
     if (options.replay) {
         Workload left;
         std::vector<TuneRun> runs = run_recorded(workload, context, left);
@@ -194,9 +214,12 @@ std::vector<TuneRun> run(Share& share, const TuneContext& context) {
                        "hone tune --record FILE makes one on a GPU"});
     }
     Gpus gpus = options.gpu == "all" ? find_all_gpus() : find_gpus();
-    if (gpus.devices.empty() && options.gpu.empty() && options.record_file.empty())
+    if (gpus.devices.empty() && options.gpu.empty() && options.record_file.empty()) {
+        drop_for_arch();
         return run_without_gpu(workload, gpus, context);
+    }
     const auto chosen = chosen_gpus(gpus, options.gpu);
+    drop_not_called(share, traits_of(chosen));
     if (options.kernels > 0) add_sizes_between(share, chosen.front().traits, context.console);
     return run_on_gpus(workload, chosen, context, std::move(gpus.first_worker));
 }

@@ -24,14 +24,8 @@ namespace {
 
 namespace steps = hone::models;
 
-/// Attention that appends is a launch less where its fast kernel exists, which is one of this architecture.
+/// Attention that appends has its fast kernel on this architecture, if anywhere.
 constexpr Arch appending_arch{9, 0, true};
-
-bool is_fast(const Problem& append) {
-    const std::optional<DeviceTraits> device = representative_device(appending_arch);
-    const std::optional<Candidate> usual = device ? fallback(append, *device) : std::nullopt;
-    return usual && usual->variant->name != "plain";
-}
 
 /// Of a feed-forward network.
 enum class Half : std::uint8_t { first, second };
@@ -73,8 +67,7 @@ class StepOperators {
                          .sizes = std::move(sizes),
                          .count = count,
                          .shape = std::move(shape),
-                         .alternative = true,
-                         .of_steps = true});
+                         .use = Use::steps});
     }
 
     void add_look_ups() {
@@ -109,7 +102,8 @@ class StepOperators {
                 windows.size() > 1 && window > 0 ? fmt::format(", window {}", window) : "";
             const std::int64_t layers =
                 layers_that(model_, [&](const LayerKind& kind) { return kind.window == window; });
-            if (const std::optional<Problem> append = appending(window); append && is_fast(*append))
+            if (const std::optional<Problem> append = appending(window);
+                append && is_called_in_steps(*append, *representative_device(appending_arch)))
                 add("attention over one token with its append" + words, layers, cache_sizes(""), heads(),
                     append);
             add("attention over one token beside prompts" + words, layers, cache_sizes(" q_len=1"), heads(),
@@ -154,7 +148,7 @@ class StepOperators {
                     false);
         add_half("feed-forward, first half with its norm", few, true, Half::first);
         add_half("feed-forward, second half with its sum", few, true, Half::second);
-        for (auto op = list_.begin() + first_whole; op != list_.end(); ++op) op->chosen_in_steps = true;
+        for (auto op = list_.begin() + first_whole; op != list_.end(); ++op) op->use = Use::chosen_in_steps;
     }
 
     void add_product(std::string role, const std::vector<std::int64_t>& tokens, const Linear& linear,
@@ -208,6 +202,13 @@ class StepOperators {
 };
 
 }  // namespace
+
+bool is_called_in_steps(const Problem& problem, const DeviceTraits& device) {
+    if (problem.family->name != "attention_append") return true;
+    // By the fallback, as the decoder decides: before tuning and behind it a step has the same launches.
+    const std::optional<Candidate> usual = fallback(problem, device);
+    return usual && usual->variant->name != "plain";
+}
 
 std::vector<ModelOperator> step_operators(const ModelPart& part, const std::vector<CacheSize>& sizes) {
     const bool runs = part.parts == 1 && steps::lacking_in_steps(part.model).empty() &&
