@@ -23,6 +23,7 @@ namespace hone::tuner {
 namespace {
 
 namespace steps = hone::models;
+using steps::NormsAndSums;
 
 /// Attention that appends has its fast kernel on this architecture, if anywhere.
 constexpr Arch appending_arch{9, 0, true};
@@ -135,7 +136,7 @@ class StepOperators {
         if (steps::norm_output(model_, part_.weights) != NormOutput::same) {
             add_product("query, key, value projection of codes", part_.tokens,
                         steps::qkv_projection(model_, room_.tokens), true);
-            add_half("feed-forward, first half of codes", part_.tokens, false, Half::first);
+            add_half("feed-forward, first half of codes", part_.tokens, NormsAndSums::apart, Half::first);
         }
         std::vector<std::int64_t> few = part_.tokens;
         const std::int64_t most = steps::most_whole_sequences(model_, part_.weights);
@@ -143,11 +144,11 @@ class StepOperators {
         if (few.empty()) return;
         const auto first_whole = std::ssize(list_);
         add_product("query, key, value projection with its norm", few,
-                    steps::qkv_projection(model_, most, true), false);
-        add_product("output projection with its sum", few, steps::attention_output(model_, most, true),
-                    false);
-        add_half("feed-forward, first half with its norm", few, true, Half::first);
-        add_half("feed-forward, second half with its sum", few, true, Half::second);
+                    steps::qkv_projection(model_, most, NormsAndSums::within), false);
+        add_product("output projection with its sum", few,
+                    steps::attention_output(model_, most, NormsAndSums::within), false);
+        add_half("feed-forward, first half with its norm", few, NormsAndSums::within, Half::first);
+        add_half("feed-forward, second half with its sum", few, NormsAndSums::within, Half::second);
         for (auto op = list_.begin() + first_whole; op != list_.end(); ++op) op->use = Use::chosen_in_steps;
     }
 
@@ -161,14 +162,16 @@ class StepOperators {
         add_at(std::move(role), tokens, fmt::format("{} -> {}", linear.in, linear.out), problem);
     }
 
-    /// `whole`: with the norm in front and the sum behind; else x comes as codes.
-    void add_half(std::string role, const std::vector<std::int64_t>& tokens, bool whole, Half half) {
+    /// With the norm in front or the sum behind; without them x comes as codes.
+    void add_half(std::string role, const std::vector<std::int64_t>& tokens, NormsAndSums both, Half half) {
         const auto of = [&](const auto& network) {
             return half == Half::first ? runtime::first_half(network) : runtime::second_half(network);
         };
         const std::optional<Problem> problem = problem_of([&] {
-            const FusedFfn network = steps::feed_forward(model_, room_.tokens, whole);
-            return part_.weights.format ? of(steps::with_codes(network, part_.weights, !whole)) : of(network);
+            const FusedFfn network = steps::feed_forward(model_, room_.tokens, both);
+            const bool quantized_x = both == NormsAndSums::apart;
+            return part_.weights.format ? of(steps::with_codes(network, part_.weights, quantized_x))
+                                        : of(network);
         });
         const std::int64_t in = half == Half::first ? model_.hidden_size : model_.intermediate_size;
         const std::int64_t out = half == Half::first ? model_.intermediate_size : model_.hidden_size;
