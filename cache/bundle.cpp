@@ -11,6 +11,7 @@
 
 #include "cache/bundle_row.h"
 #include "cache/error.h"
+#include "cache/json_structure.h"
 #include "cache/process.h"
 #include "cache/sha256.h"
 #include "cache/validator.h"
@@ -21,62 +22,36 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t size_limit_bytes = 16 << 20;
-constexpr int depth_limit = 16;
+constexpr std::size_t depth_limit = 16;
 constexpr std::int64_t row_limit = 100'000;
 
-/// What JSON allows and a bundle does not: names that repeat, deep nesting, too many rows. Stops at the first
-/// of them. A pass of its own: the library's callback parser looks at all earlier rows again after each row.
-class StructureGuard : public json::json_sax_t {
+/// What JSON allows and a bundle does not. Stops at the first of it.
+class BundleStructure final : public JsonStructure {
   public:
-    explicit StructureGuard(std::string_view file_name) : file_name_(file_name) {}
+    explicit BundleStructure(std::string_view file_name)
+        : JsonStructure(depth_limit), file_name_(file_name) {}
 
-    bool start_object(std::size_t) override {
-        enter();
-        names_.emplace_back();
-        if (depth_ == 3 && ++rows_ > row_limit) refuse(fmt::format("has more than {} rows", row_limit));
-        return true;
-    }
-    bool end_object() override {
-        names_.pop_back();
-        --depth_;
-        return true;
-    }
-    bool start_array(std::size_t) override {
-        enter();
-        return true;
-    }
-    bool end_array() override {
-        --depth_;
-        return true;
-    }
-    bool key(std::string& name) override {
-        if (!names_.back().insert(name).second) {
-            refuse(fmt::format("row {}, field {}: is there twice", rows_, json(name).dump(-1, ' ', true)));
-        }
-        return true;
-    }
-    bool null() override { return true; }
-    bool boolean(bool) override { return true; }
-    bool number_integer(std::int64_t) override { return true; }
-    bool number_unsigned(std::uint64_t) override { return true; }
-    bool number_float(double, const std::string&) override { return true; }
-    bool string(std::string&) override { return true; }
-    bool binary(json::binary_t&) override { return false; }
     bool parse_error(std::size_t byte, const std::string&, const json::exception&) override {
         refuse(fmt::format("is truncated or damaged: no JSON from byte {} on", byte));
     }
 
   private:
-    void enter() {
-        if (++depth_ > depth_limit) refuse(fmt::format("is nested deeper than {} levels", depth_limit));
+    void object_begins(std::size_t levels) override {
+        constexpr std::size_t row_levels = 3;
+        if (levels == row_levels && ++rows_ > row_limit)
+            refuse(fmt::format("has more than {} rows", row_limit));
+    }
+    [[noreturn]] void refuse_depth(std::size_t most_levels) override {
+        refuse(fmt::format("is nested deeper than {} levels", most_levels));
+    }
+    [[noreturn]] void refuse_key(const std::string& name) override {
+        refuse(fmt::format("row {}, field {}: is there twice", rows_, json(name).dump(-1, ' ', true)));
     }
     [[noreturn]] void refuse(const std::string& why) const {
         throw BundleError(fmt::format("{}: {}", file_name_, why));
     }
 
     std::string_view file_name_;
-    std::vector<std::set<std::string>> names_;
-    int depth_ = 0;
     std::int64_t rows_ = 0;
 };
 
@@ -90,8 +65,8 @@ json parse(std::string_view text, std::string_view file_name) {
         throw BundleError(fmt::format("{}: is damaged: holds a zero byte", file_name));
     }
     if (!text.starts_with('{')) throw BundleError(fmt::format("{}: does not begin with '{{'", file_name));
-    StructureGuard guard(file_name);
-    json::sax_parse(text, &guard);
+    BundleStructure structure(file_name);
+    json::sax_parse(text, &structure);
     return json::parse(text);
 }
 

@@ -11,6 +11,7 @@
 #include "cache/bundle.h"
 #include "cache/environment.h"
 #include "cache/hint.h"
+#include "cache/provenance.h"
 #include "kernel_templates/catalog.h"
 
 namespace hone::cache {
@@ -46,15 +47,6 @@ int preference(Trust trust) {
     return 4;
 }
 
-int preference(Provenance provenance) {
-    switch (provenance) {
-        case Provenance::measured: return 0;
-        case Provenance::replayed: return 1;
-        case Provenance::predicted: break;
-    }
-    return 2;
-}
-
 /// A kernel that was chosen in a model's step holds its place against what another driver or another layer
 /// has measured alone: in a step that says more.
 int preference(const LoadedWinner& winner) {
@@ -65,7 +57,7 @@ int preference(const LoadedWinner& winner) {
 /// Later wins, so a layer's negative number. Inside of a database its own order decides, which knows what was
 /// measured here; among bundles the newer, then the identity.
 auto rank(const Offer& offer) {
-    return std::tuple(preference(offer.winner), preference(offer.winner.trial.provenance),
+    return std::tuple(preference(offer.winner), distance_from_reality(offer.winner.trial.provenance),
                       offer.winner.trial.chain.empty(), -static_cast<int>(offer.layer), offer.place,
                       -offer.winner.trial.created_at, identity(offer.winner.trial));
 }

@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "cache/provenance.h"
 #include "cache/validator.h"
 
 namespace hone::cache {
@@ -182,23 +183,14 @@ auto by_age(const Row& row) {
     return std::tuple(sequence_here(row), row.trial->created_at, std::string_view(row.identity));
 }
 
-int preference(Provenance provenance) {
-    switch (provenance) {
-        case Provenance::measured: return 0;
-        case Provenance::replayed: return 1;
-        case Provenance::predicted: break;
-    }
-    return 2;
-}
-
 /// The negative number, of the smallest one too.
 std::int64_t newest_first(std::int64_t created_at) { return -std::max(created_at, -INT64_MAX); }
 
 /// The order of the view `ranked_winner` in schema_3.sql.
 auto by_key_and_place(const Row& row) {
-    return std::tuple(std::tie(row.trial->key), preference(row.trial->provenance), row.trial->chain.empty(),
-                      row.imported, -sequence_here(row), newest_first(row.trial->created_at),
-                      std::string_view(row.identity));
+    return std::tuple(std::tie(row.trial->key), distance_from_reality(row.trial->provenance),
+                      row.trial->chain.empty(), row.imported, -sequence_here(row),
+                      newest_first(row.trial->created_at), std::string_view(row.identity));
 }
 
 void require_finite(const Trial& trial) {

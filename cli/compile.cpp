@@ -235,6 +235,7 @@ Outcome compile(const Options& options, const Console& console) {
     tuner::CompilePool pool(cache, {.arch = arch, .nvrtc = nvrtc, .stop = &stop});
     tuner::CompilePool::Share images(pool);
     const DeviceTraits traits = *representative_device(arch);
+    tuner::drop_not_called(workload, std::span(&traits, 1));
     const std::vector<StoredTrial> winners = stored_winners({}, console);
     Dispatched dispatched(traits, winners);
     const Sources from{

@@ -34,6 +34,9 @@ const std::atomic<bool>& stop_on_interrupt(const char* answer) {
     action.sa_flags = SA_RESTART;
     sigaction(SIGINT, &action, nullptr);
     sigaction(SIGTERM, &action, nullptr);
+    struct sigaction was {};
+    if (sigaction(SIGHUP, nullptr, &was) == 0 && was.sa_handler != SIG_IGN)  // as nohup starts a command
+        sigaction(SIGHUP, &action, nullptr);
     return stop_wanted;
 }
 

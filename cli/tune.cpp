@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -21,6 +22,7 @@
 #include "cli/decoder/tune_chain.h"
 #endif
 #include "cli/dispatched.h"
+#include "cli/errors.h"
 #include "cli/few_kernels.h"
 #include "cli/interrupt.h"
 #include "cli/shell.h"
@@ -87,6 +89,18 @@ std::string captured_text(const Workload& workload, const tuner::Page& page) {
     return table.render(page, "  ") + '\n';
 }
 
+/// What no step calls on these GPUs is not tuned for them.
+void drop_not_called(Share& share, std::span<const DeviceTraits> devices) {
+    if (const std::size_t dropped = tuner::drop_not_called(share.workload, devices); dropped > 0)
+        share.counted += fmt::format(" less {} that no step calls here", dropped);
+}
+
+std::vector<DeviceTraits> traits_of(const std::vector<tuner::DeviceInfo>& devices) {
+    std::vector<DeviceTraits> traits;
+    for (const tuner::DeviceInfo& device : devices) traits.push_back(device.traits);
+    return traits;
+}
+
 struct SpaceRow {
     std::size_t candidates = 0;
     std::string fallback;
@@ -106,13 +120,14 @@ std::vector<SpaceRow> rows_of(const std::vector<Problem>& problems, const Device
 }
 
 /// Problems with the size of their spaces on the GPU here, or on the architecture asked for.
-Outcome dry_run(const Share& share, const TuneCommandOptions& options, const Console& console) {
+Outcome dry_run(Share& share, const TuneCommandOptions& options, const Console& console) {
     const Workload& workload = share.workload;
     const Gpus gpus = find_gpus();
     const bool here = (!gpus.devices.empty() || !options.gpu.empty()) && !options.offline;
     const DeviceTraits traits = here ? chosen_gpus(gpus, options.gpu).front().traits
                                      : *representative_device(arch_named(options.arch));
     const std::string device = here ? traits.name : options.arch;
+    drop_not_called(share, std::span(&traits, 1));
     Outcome outcome{.data = {{"name", workload.name},
                              {"shard", share.shard},
                              {"device", device},
@@ -183,7 +198,13 @@ std::vector<TuneRun> run(Share& share, const TuneContext& context) {
     const TuneCommandOptions& options = context.options;
     const Workload& workload = share.workload;
     if (workload.problems.empty()) return {};  // more shards than problems
-    if (options.offline) return run_offline(workload, context);
+    const auto drop_for_arch = [&] {
+        drop_not_called(share, std::vector{*representative_device(arch_named(options.arch))});
+    };
+    if (options.offline) {
+        drop_for_arch();
+        return run_offline(workload, context);
+    }
     if (options.replay) {
         Workload left;
         std::vector<TuneRun> runs = run_recorded(workload, context, left);
@@ -193,11 +214,30 @@ std::vector<TuneRun> run(Share& share, const TuneContext& context) {
                        "hone tune --record FILE makes one on a GPU"});
     }
     Gpus gpus = options.gpu == "all" ? find_all_gpus() : find_gpus();
-    if (gpus.devices.empty() && options.gpu.empty() && options.record_file.empty())
+    if (gpus.devices.empty() && options.gpu.empty() && options.record_file.empty()) {
+        drop_for_arch();
         return run_without_gpu(workload, gpus, context);
+    }
     const auto chosen = chosen_gpus(gpus, options.gpu);
+    drop_not_called(share, traits_of(chosen));
     if (options.kernels > 0) add_sizes_between(share, chosen.front().traits, context.console);
     return run_on_gpus(workload, chosen, context, std::move(gpus.first_worker));
+}
+
+/// Kinds of GPUs whose runs ended with an exception, where others did not.
+void set_failed(const std::vector<TuneRun>& runs, Outcome& outcome) {
+    std::string failures;
+    for (const TuneRun& run : runs) {
+        if (!run.failure) continue;
+        if (failures.empty()) {
+            Outcome first = outcome_of(run.failure);
+            outcome.exit = first.exit;
+            outcome.error = std::move(first.error);
+        }
+        failures +=
+            fmt::format("GPU {} ({}) failed: {}; ", run.device.ordinal, run.device.gpu.name, run.result.lost);
+    }
+    if (!failures.empty()) outcome.error->message = failures + "what the others measured is saved";
 }
 
 void set_end(const std::vector<TuneRun>& runs, const TuneCommandOptions& options, const Console& console,
@@ -214,6 +254,8 @@ void set_end(const std::vector<TuneRun>& runs, const TuneCommandOptions& options
         outcome.error = {"interrupted", "stopped by Ctrl-C; everything measured so far is saved", again};
         return;
     }
+    set_failed(runs, outcome);
+    if (outcome.error) return;
     if (stopped(StopReason::budget)) {
         outcome.exit = ExitCode::budget_ended;
         outcome.error = {"budget_ended", "the budget ended; the table has the best so far", again};
@@ -268,6 +310,10 @@ std::string head_of(const Share& share, const std::vector<TuneRun>& runs, const 
     std::string text = share.name + (share.shard.is_null() ? "" : ": " + share.counted) + '\n';
     std::vector<const tuner::TuneResult*> results;
     for (const TuneRun& run : runs) {
+        if (run.failure) {
+            text += fmt::format("  {}: failed\n", title_of(run));
+            continue;
+        }
         results.push_back(&run.result);
         text += fmt::format("  {}: {} problems, {} compiles, {} measurements, {}\n", title_of(run),
                             run.result.problems.size(), run.result.compiles, run.result.measurements,
@@ -299,6 +345,7 @@ Outcome describe(const Share& share, const std::vector<TuneRun>& runs, const Tun
         Json json{{"gpu", tuner::as_json(run.device.gpu)}, {"source", run.source}};
         json.update(tuner::as_json(run.result, run.device.traits));
         outcome.data["runs"].push_back(std::move(json));
+        if (run.failure) continue;
         outcome.text += fmt::format("\n{}\n\n{}{}", runtime::escape_controls(title_of(run)),
                                     tables(run.result, run.device.traits, console.page),
                                     covers_text(run.result.covers, console.page));

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <exception>
 #include <filesystem>
+#include <iterator>
 #include <mutex>
 #include <system_error>
 #include <thread>
 #include <utility>
 
 #include "cli/command.h"
+#include "cli/errors.h"
 #include "cli/progress.h"
 #include "cli/stored.h"
 #include "tuner/compile/no_images.h"
@@ -138,6 +140,17 @@ void say_lost(const std::vector<TuneRun>& runs, const Console& console) {
     }
 }
 
+/// In the handler of the exception that ended it.
+TuneRun failed_run(const tuner::DeviceInfo& device, const Console& console) {
+    TuneRun run{.device = device,
+                .source = fmt::format("measured on GPU {}", device.ordinal),
+                .result = {},
+                .failure = std::current_exception()};
+    run.result.lost = outcome_of(run.failure).error->message;
+    console.note(fmt::format("GPU {} ({}) failed: {}", device.ordinal, device.gpu.name, run.result.lost));
+    return run;
+}
+
 /// All GPUs of one kind. What one that fails leaves the others do; the last one's exception is thrown here.
 std::vector<TuneRun> run_on_kind(const Workload& workload, std::vector<tuner::DeviceInfo> devices,
                                  const TuneContext& context,
@@ -203,11 +216,18 @@ std::vector<TuneRun> run_on_gpus(const Workload& workload, const std::vector<tun
         const cache::GpuKey kind = waiting.front().gpu;
         const auto same = [&](const tuner::DeviceInfo& device) { return device.gpu == kind; };
         const auto rest = std::stable_partition(waiting.begin(), waiting.end(), same);
-        for (TuneRun& run : run_on_kind(workload, {waiting.begin(), rest}, context,
-                                        std::exchange(first_worker, std::nullopt)))
-            runs.push_back(std::move(run));
+        try {
+            std::ranges::move(run_on_kind(workload, {waiting.begin(), rest}, context,
+                                          std::exchange(first_worker, std::nullopt)),
+                              std::back_inserter(runs));
+        } catch (...) {
+            if (runs.empty() && rest == waiting.end()) throw;  // there is no other kind
+            runs.push_back(failed_run(waiting.front(), context.console));
+        }
         waiting.erase(waiting.begin(), rest);
     }
+    const auto failed = [](const TuneRun& run) { return run.failure != nullptr; };
+    if (!runs.empty() && std::ranges::all_of(runs, failed)) std::rethrow_exception(runs.front().failure);
     return runs;
 }
 

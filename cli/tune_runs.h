@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <exception>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,7 +21,8 @@ struct TuneRun {
     tuner::DeviceInfo device;
     std::string source;  ///< "measured on GPU 0", "replayed from h100-sxm.json", "predicted for sm_90a"
     tuner::TuneResult result;
-    bool is_predicted = false;  ///< `device` is a datasheet's: nothing was measured
+    bool is_predicted = false;     ///< `device` is a datasheet's: nothing was measured
+    std::exception_ptr failure{};  ///< ended the run of this kind of GPU, of which `device` is the first
 };
 
 struct TuneContext {
@@ -36,8 +38,9 @@ struct TuneContext {
 };
 
 /// GPUs of one kind share the problems and run at the same time; kinds run one after the other.
-/// `first_worker` is one of the first device, started by this thread. Throws NoDeviceError and LibraryError
-/// when a GPU or NVRTC cannot be opened.
+/// `first_worker` is one of the first device, started by this thread. A kind that fails leaves the others
+/// what they do: its run says why. Where all fail, throws what the first one did: NoDeviceError and
+/// LibraryError when a GPU or NVRTC cannot be opened.
 [[nodiscard]] std::vector<TuneRun> run_on_gpus(const tuner::Workload& workload,
                                                const std::vector<tuner::DeviceInfo>& devices,
                                                const TuneContext& context,

@@ -7,6 +7,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
+#include <vector>
 
 #include "kernel_templates/text.h"
 #include "models/error.h"
@@ -42,11 +43,16 @@ std::unordered_map<std::string_view, int> lines_of_quoted(std::string_view text)
 ModelDocument::Value value_of(const nlohmann::json& json);
 ModelDocument::Value value_of(const YAML::Node& node);
 
-/// A list where all of `items` are scalars.
+bool is_nested(const nlohmann::json& json) { return json.is_structured(); }
+bool is_nested(const YAML::Node& node) { return node.IsSequence() || node.IsMap(); }
+
+/// A list where all of `items` are scalars. Lists in it are not looked into: an alias of YAML may stand
+/// within what it names.
 template <class Items>
 ModelDocument::Value list_of(const Items& items) {
     ModelDocument::List list;
     for (const auto& item : items) {
+        if (is_nested(item)) return ModelDocument::Other{};
         const ModelDocument::Value value = value_of(item);
         const bool scalar = std::visit(
             [&](const auto& one) {
@@ -173,7 +179,10 @@ ModelDocument ModelDocument::from_yaml(const std::string& text, const std::strin
         }
     };
     try {
-        const YAML::Node root = YAML::Load(text);
+        const std::vector<YAML::Node> documents = YAML::LoadAll(text);
+        if (documents.size() > 1)
+            throw ModelError(fmt::format("{}: has {} documents; allowed: one", file_name, documents.size()));
+        const YAML::Node root = documents.empty() ? YAML::Node() : documents.front();
         if (!root.IsMap()) throw ModelError(fmt::format("{}: the top level is not a map", file_name));
         fill(root, document.top_);
         const auto read_quantization = [&](const YAML::Node& map) {

@@ -215,25 +215,25 @@ std::optional<AttentionAppend> appending_attention(const Model& model, const Ste
                            .page_size = room.page_size};
 }
 
-Linear qkv_projection(const Model& model, std::int64_t tokens, bool norm) {
+Linear qkv_projection(const Model& model, std::int64_t tokens, NormsAndSums norm) {
     return {.in = model.hidden_size,
             .out = qkv_width(model),
             .max_tokens = tokens,
             .dtype = model.dtype,
             .bias = model.qkv_bias,
-            .norm = norm};
+            .norm = norm == NormsAndSums::within};
 }
 
-Linear attention_output(const Model& model, std::int64_t tokens, bool sum) {
+Linear attention_output(const Model& model, std::int64_t tokens, NormsAndSums sum) {
     return {.in = q_width(model),
             .out = model.hidden_size,
             .max_tokens = tokens,
             .dtype = model.dtype,
             .bias = model.output_bias,
-            .residual = sum};
+            .residual = sum == NormsAndSums::within};
 }
 
-FusedFfn feed_forward(const Model& model, std::int64_t tokens, bool whole) {
+FusedFfn feed_forward(const Model& model, std::int64_t tokens, NormsAndSums both) {
     return {.hidden = model.hidden_size,
             .intermediate = model.intermediate_size,
             .max_tokens = tokens,
@@ -241,8 +241,8 @@ FusedFfn feed_forward(const Model& model, std::int64_t tokens, bool whole) {
             .activation = known_activation(model),
             .gated = model.gated_ffn,
             .bias = model.ffn_bias,
-            .residual = whole,
-            .norm = whole};
+            .residual = both == NormsAndSums::within,
+            .norm = both == NormsAndSums::within};
 }
 
 Linear language_head(const Model& model, std::int64_t rows) {

@@ -69,13 +69,18 @@ struct StepRoom {
 [[nodiscard]] std::optional<AttentionAppend> appending_attention(const Model& model, const StepRoom& room,
                                                                  std::int64_t window);
 
+/// Where the norm in front of products and the sum behind them are computed.
+enum class NormsAndSums : std::uint8_t { apart, within };
+
 /// Of queries, keys and values; with the norm in front of it, or without.
-[[nodiscard]] Linear qkv_projection(const Model& model, std::int64_t tokens, bool norm = false);
+[[nodiscard]] Linear qkv_projection(const Model& model, std::int64_t tokens,
+                                    NormsAndSums norm = NormsAndSums::apart);
 /// Behind attention; with the sum behind it, or without.
-[[nodiscard]] Linear attention_output(const Model& model, std::int64_t tokens, bool sum = false);
-/// `whole`: with the norm in front and the sum behind. Throws std::invalid_argument for an activation that no
-/// operator knows.
-[[nodiscard]] FusedFfn feed_forward(const Model& model, std::int64_t tokens, bool whole = false);
+[[nodiscard]] Linear attention_output(const Model& model, std::int64_t tokens,
+                                      NormsAndSums sum = NormsAndSums::apart);
+/// With both, or without. Throws std::invalid_argument for an activation that no operator knows.
+[[nodiscard]] FusedFfn feed_forward(const Model& model, std::int64_t tokens,
+                                    NormsAndSums both = NormsAndSums::apart);
 [[nodiscard]] Linear language_head(const Model& model, std::int64_t rows);
 /// Sequences, at most, whose steps of one token each may have norms and sums within products of weights of
 /// this format; 0: none. More gained nothing.

@@ -27,13 +27,6 @@ fs::path without_slash(const fs::path& folder) {
     runtime::throw_write_error(folder, "cannot be made", error_number);
 }
 
-/// Whatever the umask: files are to be made in it.
-void let_owner_in(const fs::path& folder) noexcept {
-    struct stat status {};
-    if (::lstat(folder.c_str(), &status) != 0 || (status.st_mode & S_IRWXU) == S_IRWXU) return;
-    static_cast<void>(::chmod(folder.c_str(), status.st_mode | S_IRWXU));
-}
-
 }  // namespace
 
 OutputFolder::OutputFolder(const fs::path& folder) : folder_(without_slash(folder)) {
@@ -55,7 +48,7 @@ void OutputFolder::make_part() {
             if (errno != EEXIST) fail(folder_, errno);
             continue;
         }
-        let_owner_in(part_);
+        runtime::open_to_owner(part_, S_IRWXU);
         lock_ = runtime::UniqueFd(::open(part_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
         if (lock_ && runtime::lock_part(lock_.get(), part_)) return;
         ::rmdir(part_.c_str());

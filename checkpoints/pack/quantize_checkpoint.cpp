@@ -74,13 +74,14 @@ class Quantization {
 
     std::optional<QuantizeReport> run(const fs::path& output) {
         OutputFolder folder(output);
+        // First: one that cannot be read is said before the weights, which may take hours.
+        for (const char* name : companions) copy_companion(folder, name);
         for (const auto& [name, file] : files_) write_file(folder.path() / name, file);
         if (stop_) return std::nullopt;
         if (checkpoint_.is_sharded()) folder.write_text(index_file, index().dump(2) + '\n');
         json config = model_config(checkpoint_);
         config["quantization_config"] = config_of(source_);
         folder.write_text("config.json", config.dump(2) + '\n');
-        for (const char* name : companions) copy_companion(folder, name);
         folder.publish();
         return std::move(report_);
     }

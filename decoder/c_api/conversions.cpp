@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "checkpoints/pack/request.h"
+#include "runtime/system/short_text.h"
 
 namespace hone::decoder::c_api {
 namespace {
@@ -21,8 +22,8 @@ constexpr std::size_t max_stop_bytes = 4096;
 template <class Value>
 void require(bool holds, std::string_view field, const Value& value, std::string_view allowed) {
     if (!holds)
-        throw Error(fmt::format("{} is {}; allowed: {}", field, value, allowed), "", "",
-                    ErrorKind::bad_argument);
+        throw Error(runtime::with_short_words(fmt::format("{} is {}; allowed: {}", field, value, allowed)),
+                    "", "", ErrorKind::bad_argument);
 }
 
 void require_flag(std::string_view field, std::int32_t value) {
@@ -70,7 +71,7 @@ Wishes wishes_from(const hone_decoder_request& given) {
             .seed = given.seed};
 }
 
-std::vector<int> prompt_from(const hone_decoder_request& given, const Tokenizer& tokenizer) {
+std::vector<int> prompt_from(const hone_decoder_request& given, const Tokenizer& tokenizer, int max_context) {
     if ((given.prompt == nullptr) == (given.prompt_ids == nullptr))
         throw Error("prompt and prompt_ids are both NULL, or both not; allowed: one of them", "", "",
                     ErrorKind::bad_argument);
@@ -79,7 +80,11 @@ std::vector<int> prompt_from(const hone_decoder_request& given, const Tokenizer&
         require((given.flags & HONE_DECODER_PLAIN_PROMPT) == 0, "flags", given.flags,
                 "HONE_DECODER_CHAT without HONE_DECODER_PLAIN_PROMPT");
     }
-    if (given.prompt_ids != nullptr) return {given.prompt_ids, given.prompt_ids + given.prompt_id_count};
+    if (given.prompt_ids != nullptr) {
+        require(given.prompt_id_count <= static_cast<std::size_t>(max_context), "prompt_id_count",
+                given.prompt_id_count, fmt::format("1 to {}, the context", max_context));
+        return {given.prompt_ids, given.prompt_ids + given.prompt_id_count};
+    }
     return tokenizer.encode({given.prompt, given.prompt_bytes}, encode_options_from(given.flags));
 }
 
@@ -130,7 +135,7 @@ TextRequest request_from(const hone_decoder_request& given, const Tokenizer& tok
         given.flags,
         HONE_DECODER_IGNORE_END | HONE_DECODER_PLAIN_PROMPT | HONE_DECODER_BARE_PROMPT | HONE_DECODER_CHAT,
         "HONE_DECODER_IGNORE_END, HONE_DECODER_PLAIN_PROMPT, HONE_DECODER_BARE_PROMPT, HONE_DECODER_CHAT");
-    TextRequest request{.prompt = prompt_from(given, tokenizer), .wishes = wishes_from(given)};
+    TextRequest request{.prompt = prompt_from(given, tokenizer, max_context), .wishes = wishes_from(given)};
     request.max_new_tokens = max_tokens_from(given.max_tokens, request.prompt.size(), max_context);
     if ((given.flags & HONE_DECODER_IGNORE_END) == 0) request.end_ids = tokenizer.eos_ids();
     return request;

@@ -8,6 +8,7 @@
 #include "decoder/error.h"
 #include "runtime/c_api/guard.h"
 #include "runtime/dispatch/public_error.h"
+#include "runtime/system/short_text.h"
 
 namespace hone::decoder::c_api {
 
@@ -20,7 +21,7 @@ namespace hone::decoder::c_api {
     } catch (const EngineFailure& failure) {
         throw Error(failure.what(), "", "");
     } catch (const runtime::InputError& bad) {
-        throw Error(bad.what(), "", "", ErrorKind::bad_argument);
+        throw Error(runtime::with_short_words(bad.what()), "", "", ErrorKind::bad_argument);
     } catch (...) {
         runtime::rethrow_as_error("");
     }

@@ -37,9 +37,11 @@ bool has_all(std::string_view text, std::initializer_list<std::string_view> frag
 /// The statements that write: what stands between "{{" and "}}".
 std::vector<std::string_view> outputs_of(std::string_view code) {
     std::vector<std::string_view> outputs;
-    for (std::size_t at = code.find("{{"); at != std::string_view::npos; at = code.find("{{", at + 2)) {
+    for (std::size_t at = code.find("{{"); at != std::string_view::npos;) {
         const std::size_t from = at + 2;
-        outputs.push_back(code.substr(from, code.find("}}", from) - from));
+        const std::size_t end = std::min(code.find("}}", from), code.size());
+        outputs.push_back(code.substr(from, end - from));
+        at = code.find("{{", end);
     }
     return outputs;
 }
@@ -102,8 +104,9 @@ ChatFormat read_llama3(const Template& from) {
     std::vector<std::string> known = llama3_outputs(format);
     // The first one's way: "content" is set, and written.
     std::string code(from.code);
-    if (const std::size_t set = code.find("{%set content=`"); set != std::string::npos) {
-        code.replace(code.find("%}", set), 2, "}}").replace(set, 14, "{{");
+    const std::size_t set = code.find("{%set content=`");
+    if (const std::size_t end = code.find("%}", set); set != std::string::npos && end != std::string::npos) {
+        code.replace(end, 2, "}}").replace(set, 14, "{{");
         known.emplace_back("content");
     }
     if (!has(code, "message.content|trim")) refuse(from.text, "of Llama 3's kind, without messages");

@@ -24,12 +24,19 @@ struct Source {
     std::string text;
 };
 
+std::string template_text(const JsonPlace& json) {
+    std::string text = json.text();
+    if (text.size() > max_template_bytes)
+        json.refuse(fmt::format("longer than {} bytes, the most that is read", max_template_bytes));
+    return text;
+}
+
 /// One text, or several with names, of which "default" counts.
 std::string named_default(const JsonPlace& json) {
-    if (!json.value().is_array()) return json.text();
+    if (!json.value().is_array()) return template_text(json);
     for (std::size_t i = 0; i < json.array_size(); ++i) {
         const JsonPlace one = json.at(i);
-        if (one.at("name").text() == "default") return one.at("template").text();
+        if (one.at("name").text() == "default") return template_text(one.at("template"));
     }
     json.refuse("it has none that is called \"default\"");
 }

@@ -10,9 +10,15 @@ namespace {
 constexpr char literal_mark = '`';
 constexpr std::string_view spaces = " \t\r\n";
 
-void replace_all(std::string& text, std::string_view from, std::string_view to) {
-    for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
-        text.replace(at, from.size(), to);
+/// In one pass: templates may repeat what is replaced a hundred thousand times.
+std::string replaced_all(std::string_view text, std::string_view from, std::string_view to) {
+    std::string out;
+    std::size_t done = 0;
+    for (std::size_t at = text.find(from); at != std::string_view::npos; at = text.find(from, done)) {
+        out.append(text, done, at - done).append(to);
+        done = at + from.size();
+    }
+    return out.append(text, done);
 }
 
 char unescaped(char c) { return c == 'n' ? '\n' : c == 't' ? '\t' : c; }
@@ -27,9 +33,9 @@ class Reader {
 
     TemplateCode run() {
         while (!rest_.empty()) next();
-        replace_all(out_.code, "`+`", "");
-        replace_all(out_.code, "[`role`]", ".role");
-        replace_all(out_.code, "[`content`]", ".content");
+        out_.code = replaced_all(out_.code, "`+`", "");
+        out_.code = replaced_all(out_.code, "[`role`]", ".role");
+        out_.code = replaced_all(out_.code, "[`content`]", ".content");
         return std::move(out_);
     }
 
@@ -45,10 +51,14 @@ class Reader {
         if (kind != '\0') take_tag(kind);
     }
 
+    /// Not a search for each kind of tag: what is not there would be sought to the end behind every other.
     [[nodiscard]] std::size_t next_tag() const {
-        std::size_t first = rest_.size();
-        for (const std::string_view tag : {"{{", "{%", "{#"}) first = std::min(first, rest_.find(tag));
-        return first;
+        constexpr std::string_view kinds = "{%#";
+        std::size_t at = rest_.find('{');
+        while (at != std::string_view::npos && at + 1 < rest_.size() &&
+               kinds.find(rest_[at + 1]) == std::string_view::npos)
+            at = rest_.find('{', at + 1);
+        return at < rest_.size() - 1 ? at : rest_.size();
     }
 
     void take_text(std::string_view text, char next_kind, bool next_trims) {
@@ -128,9 +138,7 @@ class Reader {
 
 /// Lines end as Jinja has them, whatever they end with in the file.
 TemplateCode template_code(std::string_view chat_template) {
-    std::string text(chat_template);
-    replace_all(text, "\r\n", "\n");
-    replace_all(text, "\r", "\n");
+    const std::string text = replaced_all(replaced_all(chat_template, "\r\n", "\n"), "\r", "\n");
     return Reader(text).run();
 }
 

@@ -11,6 +11,8 @@
 namespace hone::decoder {
 namespace {
 
+using enum models::NormsAndSums;
+
 NormKernel prepared(Runtime& runtime, const std::variant<RmsNorm, LayerNorm>& norm) {
     return std::visit([&](const auto& one) { return NormKernel(runtime.prepare(one)); }, norm);
 }
@@ -69,8 +71,8 @@ std::vector<std::int64_t> find_whole_steps(Runtime& runtime, const Description& 
         most = std::min(most, models::most_whole_sequences(model, weights.code_format));
     std::vector<std::int64_t> found;
     for (std::int64_t sequences = 1; sequences <= most; ++sequences) {
-        if (Product::normalizes(runtime, models::qkv_projection(model, sequences, true), qkv) &&
-            Network::normalizes(runtime, models::feed_forward(model, sequences, true), network))
+        if (Product::normalizes(runtime, models::qkv_projection(model, sequences, within), qkv) &&
+            Network::normalizes(runtime, models::feed_forward(model, sequences, within), network))
             found.push_back(sequences);
     }
     return found;
@@ -192,11 +194,11 @@ class Operators::Preparations {
     }
 
     void add_whole_products(std::int64_t few) {
-        add_product(Part::qkv, to_.whole.qkv, models::qkv_projection(model_, few, true),
+        add_product(Part::qkv, to_.whole.qkv, models::qkv_projection(model_, few, within),
                     kinds_of(weights_, &LayerWeights::qkv));
-        add_product(Part::output, to_.whole.output, models::attention_output(model_, few, true),
+        add_product(Part::output, to_.whole.output, models::attention_output(model_, few, within),
                     kinds_of(weights_, &LayerWeights::output));
-        add_product(Part::network, to_.whole.network, models::feed_forward(model_, few, true),
+        add_product(Part::network, to_.whole.network, models::feed_forward(model_, few, within),
                     kinds_of_networks(weights_));
     }
 

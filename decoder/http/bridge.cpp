@@ -5,10 +5,16 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <condition_variable>
 #include <cstring>
+#include <deque>
+#include <memory>
+#include <mutex>
 #include <string_view>
 #include <system_error>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "decoder/http/connection.h"
 
@@ -74,26 +80,73 @@ void read_body(Exchange& exchange) {
     exchange.is_whole = came && exchange.connection.form().is_strict();
 }
 
-/// Threads for connections, each of which has one as long as it lasts.
-class Threads final : public httplib::ThreadPool {
+/// Threads for connections, each of which has one as long as it lasts. Not httplib::ThreadPool: where the
+/// system starts no more threads, that ends the process.
+class Threads final : public httplib::TaskQueue {
   public:
-    /// `open` counts connections, those that wait for a thread as well.
+    /// `open` counts connections, those that wait for a thread as well. Throws std::system_error where not
+    /// all threads can be started.
     Threads(httplib::Server& server, const std::atomic<bool>& stops, std::atomic<int>& open,
             std::size_t threads)
-        : ThreadPool(threads), server_(server), stops_(stops), open_(open) {}
+        : server_(server), stops_(stops), open_(open) {
+        try {
+            threads_.reserve(threads);
+            while (threads_.size() < threads) threads_.emplace_back([this] { work(); });
+        } catch (...) {
+            end();
+            throw;
+        }
+    }
+    Threads(const Threads&) = delete;
+    Threads& operator=(const Threads&) = delete;
+    ~Threads() override { end(); }
 
     void enqueue(std::function<void()> connection) override {
-        ++open_;
-        ThreadPool::enqueue(std::move(connection));
+        {
+            const std::scoped_lock lock(mutex_);
+            waiting_.push_back(std::move(connection));
+            ++open_;
+        }
+        some_.notify_one();
     }
+    void shutdown() override { end(); }
     void on_idle() override {
         if (stops_) server_.stop();
     }
 
   private:
+    /// Behind the connections that wait already.
+    void end() {
+        {
+            const std::scoped_lock lock(mutex_);
+            ends_ = true;
+        }
+        some_.notify_all();
+        for (std::thread& thread : threads_) thread.join();
+        threads_.clear();
+    }
+
+    void work() {
+        std::unique_lock lock(mutex_);
+        while (true) {
+            some_.wait(lock, [this] { return ends_ || !waiting_.empty(); });
+            if (waiting_.empty()) return;
+            const std::function<void()> connection = std::move(waiting_.front());
+            waiting_.pop_front();
+            lock.unlock();
+            connection();
+            lock.lock();
+        }
+    }
+
     httplib::Server& server_;
     const std::atomic<bool>& stops_;
     std::atomic<int>& open_;
+    std::mutex mutex_;
+    std::condition_variable some_;
+    std::deque<std::function<void()>> waiting_;
+    bool ends_ = false;
+    std::vector<std::thread> threads_;
 };
 
 /// Of a number as Content-Length has it.
@@ -147,9 +200,7 @@ class Server final : public httplib::Server {
   public:
     Server(const hone_http_options& options, const hone_http_callbacks& callbacks)
         : options_(options), callbacks_(callbacks) {
-        new_task_queue = [this] {
-            return new Threads(*this, stops_, open_, static_cast<std::size_t>(options_.connections));
-        };
+        new_task_queue = [this] { return threads_.release(); };
         set_socket_options(socket_options);
         set_tcp_nodelay(true);
         set_idle_interval(0, 50'000);
@@ -168,6 +219,11 @@ class Server final : public httplib::Server {
         errno = 0;
         const bool bound = port == 0 ? bind_to_any_port(host) > 0 : bind_to_port(host, port);
         return bound && ::listen(svr_sock_, backlog) == 0;
+    }
+    /// Throws std::system_error where the system starts no more threads.
+    void start_threads() {
+        threads_ =
+            std::make_unique<Threads>(*this, stops_, open_, static_cast<std::size_t>(options_.connections));
     }
     [[nodiscard]] int port() const {
         sockaddr_storage address{};
@@ -260,6 +316,7 @@ class Server final : public httplib::Server {
     hone_http_callbacks callbacks_;
     std::atomic<bool> stops_{false};
     std::atomic<int> open_{0};
+    std::unique_ptr<Threads> threads_;  ///< until the server runs
 };
 
 }  // namespace
@@ -272,12 +329,24 @@ HONE_BRIDGE hone_http_server* hone_http_listen(const hone_http_options* options,
                                                const hone_http_callbacks* callbacks, bool* in_use,
                                                char* error, std::size_t error_size) {
     auto* made = new hone_http_server{.server = {*options, *callbacks}};
-    if (made->server.listen_at(options->host, options->port)) return made;
-    const int why = errno;
-    *in_use = why == EADDRINUSE;
-    copy(why == 0 ? "no such host or address" : std::strerror(why), error, error_size);
-    delete made;
-    return nullptr;
+    if (!made->server.listen_at(options->host, options->port)) {
+        const int why = errno;
+        *in_use = why == EADDRINUSE;
+        copy(why == 0 ? "no such host or address" : std::strerror(why), error, error_size);
+        delete made;
+        return nullptr;
+    }
+    try {
+        made->server.start_threads();
+    } catch (const std::exception& failure) {
+        const std::string threads = std::to_string(options->connections) + " threads for connections";
+        copy(threads + " cannot be started (" + failure.what() +
+                 "); allow more of them (ulimit -u), more memory (ulimit -v), or fewer --max-requests",
+             error, error_size);
+        delete made;
+        return nullptr;
+    }
+    return made;
 }
 
 HONE_BRIDGE int hone_http_port(const hone_http_server* server) { return server->server.port(); }

@@ -40,7 +40,8 @@ struct hone_http_options {
     int write_timeout_ms;        ///< for a client that takes nothing
 };
 
-/// nullptr: `error` gets why, and `in_use` whether another has the port.
+/// With the threads for its connections. nullptr: `error` gets why, and `in_use` whether another has the
+/// port.
 hone_http_server* hone_http_listen(const hone_http_options* options, const hone_http_callbacks* callbacks,
                                    bool* in_use, char* error, std::size_t error_size);
 int hone_http_port(const hone_http_server* server);

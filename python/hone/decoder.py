@@ -60,6 +60,17 @@ class _OneOfAKind:
         raise TypeError(f"a {type(self).__name__} is neither copied nor pickled: it holds a part of the GPU")
 
 
+class _Handle:
+    """A handle of the library, apart from the object that has it: at the end of the process it is destroyed while other
+    threads may be at work with it. Who holds `using` uses it; who holds `handling` may cancel it meanwhile."""
+
+    def __init__(self, value: Optional[int]) -> None:
+        self.value = value
+        self.using = threading.RLock()
+        self.handling = threading.RLock()
+        self.is_cut = False  # a text's: its decoder was closed
+
+
 class TextStream(_OneOfAKind, Iterator[str]):
     """A text in the making: iterating waits for its pieces. `ids` and `text` have what was iterated over, `end` is None
     until it is known. The text grows in the meantime; close() and the end of a `with` block stop it."""
@@ -69,11 +80,8 @@ class TextStream(_OneOfAKind, Iterator[str]):
         self.ids: List[int] = []
         self.end: Optional[str] = None
         self._library = library
-        self._asking = threading.Lock()  # one thread at a time asks for news
-        self._handling = threading.Lock()  # nobody cancels what another destroys
-        self._handle: Optional[int] = handle
-        self._is_cut = False
-        self._destroy = weakref.finalize(self, library.hone_decoder_text_destroy, handle)
+        self._held = _Handle(handle)
+        self._destroy = weakref.finalize(self, _destroy_text, library, handle, self._held)
 
     def __iter__(self) -> TextStream:
         return self
@@ -83,18 +91,18 @@ class TextStream(_OneOfAKind, Iterator[str]):
             piece = self.next_piece(_SLICE_MS)
             if piece:
                 return piece
-        if self._is_cut:
+        if self._held.is_cut:
             raise HoneError("the decoder was closed while this text was in the making")
         raise StopIteration
 
     def next_piece(self, timeout_ms: int) -> str:
         """What has come, within so many milliseconds: "" when nothing has, and after the end."""
-        with self._asking:
-            if self._handle is None:
+        with self._held.using:
+            if self._held.value is None:
                 return ""
             piece = decoder_structs.DecoderPiece(struct_size=ctypes.sizeof(decoder_structs.DecoderPiece))
             try:
-                check(self._library.hone_decoder_next(self._handle, timeout_ms, byref(piece)))
+                check(self._library.hone_decoder_next(self._held.value, timeout_ms, byref(piece)))
             except HoneError:
                 self._finish("cancelled")
                 raise
@@ -107,23 +115,23 @@ class TextStream(_OneOfAKind, Iterator[str]):
 
     def close(self) -> None:
         """Stops the text, also while another thread waits for it. What it held on the GPU is free again."""
-        with self._handling:
-            if self._handle is None:
+        with self._held.handling:
+            if self._held.value is None:
                 return
-            self._library.hone_decoder_cancel(self._handle)
-        with self._asking:
-            if self._handle is not None:
+            self._library.hone_decoder_cancel(self._held.value)
+        with self._held.using:
+            if self._held.value is not None:
                 self._finish("cancelled")
 
     def _cut(self) -> None:
         """As close(), by the decoder: for who iterates it is no end."""
-        self._is_cut = self.end is None
+        self._held.is_cut = self.end is None
         self.close()
 
     def _finish(self, end: str) -> None:
-        with self._handling:
+        with self._held.handling:
             self.end = end
-            self._handle = None
+            self._held.value = None
             self._destroy()
 
     def __enter__(self) -> TextStream:
@@ -154,7 +162,6 @@ class Decoder(_OneOfAKind):
         kv_cache: Optional[str] = None,
     ) -> None:
         self._library = decoder_library()
-        self._lock = threading.Lock()
         self._streams: weakref.WeakSet[TextStream] = weakref.WeakSet()
         said: List[str] = []
         on_warning = WARNING_CALLBACK(lambda _user, text: said.append(text.decode(errors="replace")))
@@ -178,13 +185,15 @@ class Decoder(_OneOfAKind):
         for text in said:
             warnings.warn(text, HoneWarning, stacklevel=2)
         check(status)
-        self._handle: Optional[int] = handle.value
+        self._held = _Handle(handle.value)
         # The library keeps the callback, of which ctypes keeps no reference.
-        self._destroy = weakref.finalize(self, _destroy_decoder, self._library, handle.value, on_warning)
+        self._destroy = weakref.finalize(
+            self, _destroy_decoder, self._library, handle.value, self._held, on_warning
+        )  # fmt: skip
 
     @property
     def closed(self) -> bool:
-        return self._handle is None
+        return self._held.value is None
 
     def generate(
         self, prompt: Prompt, *, max_tokens: Optional[int] = 128, temperature: float = 0.0, top_k: int = 0,
@@ -216,7 +225,7 @@ class Decoder(_OneOfAKind):
         """The same for several prompts, which are computed together; with a `seed`, the next prompt has the next
         seed."""
         if isinstance(prompts, str):
-            raise TypeError(f"prompts: {prompts!r} is one text; allowed is a list of prompts")
+            raise TypeError(f"prompts: {_shown(prompts)} is one text; allowed is a list of prompts")
         prompts = _list_of("prompts", prompts, "prompts")
         streams: List[TextStream] = []
         try:
@@ -263,7 +272,7 @@ class Decoder(_OneOfAKind):
         stops = [stop] if isinstance(stop, str) else _list_of("stop", stop, "texts")
         request.stops = (c_char_p * len(stops))(*[_bytes_of("stop", one) for one in stops])
         request.stop_count = len(stops)
-        with self._lock:
+        with self._held.using:
             handle = c_void_p()
             check(self._library.hone_decoder_submit(self._open_handle(), byref(request), byref(handle)))
             assert handle.value is not None
@@ -277,7 +286,7 @@ class Decoder(_OneOfAKind):
         given = _bytes_of("text", text)
         flags, count = _prompt_flags(plain, special), c_size_t()
         ids = (c_int32 * (len(given) + 16))()
-        with self._lock:
+        with self._held.using:
             handle = self._open_handle()
             while True:
                 check(self._library.hone_decoder_encode(
@@ -295,7 +304,7 @@ class Decoder(_OneOfAKind):
         roles, contents = ((c_char_p * len(given))(*parts) for parts in zip(*given)) if given else (None, None)
         text, length = ctypes.create_string_buffer(4096), c_size_t()
         flags = 0 if enable_thinking else decoder_structs.NO_THINKING
-        with self._lock:
+        with self._held.using:
             handle = self._open_handle()
             while True:
                 check(self._library.hone_decoder_render_chat_with(
@@ -309,7 +318,7 @@ class Decoder(_OneOfAKind):
         """The text of ids, without special tokens."""
         given, length = _ids_of("ids", ids), c_size_t()
         text = ctypes.create_string_buffer(16 * len(given) + 1)
-        with self._lock:
+        with self._held.using:
             handle = self._open_handle()
             while True:
                 check(self._library.hone_decoder_decode(
@@ -323,24 +332,24 @@ class Decoder(_OneOfAKind):
         """Now: `max_context`, `vocabulary`, texts `running` and `waiting`, `pages` of keys and values and `pages_used`,
         and since the start `new_tokens` and `shared_tokens` (of prompts, found in pages of others)."""
         state = decoder_structs.DecoderState(struct_size=ctypes.sizeof(decoder_structs.DecoderState))
-        with self._lock:
+        with self._held.using:
             check(self._library.hone_decoder_read_state(self._open_handle(), byref(state)))
         names = [name for name, _ in decoder_structs.DecoderState._fields_]
         return {name: getattr(state, name) for name in names if name not in ("struct_size", "reserved")}
 
     def close(self) -> None:
         """Stops all texts and gives the GPU's memory back. Whoever waits for a text gets HoneError."""
-        with self._lock:
-            self._handle = None
+        with self._held.using:
+            self._held.value = None
             streams = list(self._streams)
         for stream in streams:
             stream._cut()
         self._destroy()
 
     def _open_handle(self) -> int:
-        if self._handle is None:
+        if self._held.value is None:
             raise HoneError("the decoder is closed")
-        return self._handle
+        return self._held.value
 
     def __enter__(self) -> Decoder:
         return self
@@ -349,8 +358,19 @@ class Decoder(_OneOfAKind):
         self.close()
 
 
-def _destroy_decoder(library: ctypes.CDLL, handle: Optional[int], _on_warning: Any) -> None:
+def _destroy_decoder(library: ctypes.CDLL, handle: Optional[int], held: _Handle, _on_warning: Any) -> None:
+    with held.using:
+        held.value = None
     library.hone_decoder_destroy(handle)
+
+
+def _destroy_text(library: ctypes.CDLL, handle: int, held: _Handle) -> None:
+    """When the process ends, threads may still wait for the text: they are woken, and leave before it is destroyed."""
+    held.is_cut = held.is_cut or held.value is not None
+    library.hone_decoder_cancel(handle)
+    with held.using, held.handling:
+        held.value = None
+        library.hone_decoder_text_destroy(handle)
 
 
 def _finish(streams: Sequence[TextStream]) -> None:
@@ -371,7 +391,7 @@ def _is_conversation(prompt: Prompt) -> bool:
 
 def _parts_of(number: int, message: Message) -> Tuple[bytes, bytes]:
     if not isinstance(message, Mapping) or set(message) != {"role", "content"}:
-        raise TypeError(f"message {number}: {message!r}; allowed is a dict with 'role' and 'content'")
+        raise TypeError(f"message {number}: {_shown(message)}; allowed is a dict with 'role' and 'content'")
     return _bytes_of(f"role of message {number}", message["role"]), _bytes_of(
         f"content of message {number}", message["content"]
     )
@@ -381,22 +401,28 @@ def _prompt_flags(plain: bool, special: bool) -> int:
     return (decoder_structs.PLAIN_PROMPT if plain else 0) | (0 if special else decoder_structs.BARE_PROMPT)
 
 
+def _shown(value: object) -> str:
+    """In a message, where a prompt that is given in place of a number need not stand whole."""
+    text = repr(value)
+    return text if len(text) <= 200 else f"{text[:160]}... ({len(text)} characters)"
+
+
 def _integer(name: str, value: int, bits: int) -> int:
     """ctypes would cut off what is too large."""
     if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"{name}: {value!r}; allowed is an int")
+        raise TypeError(f"{name}: {_shown(value)}; allowed is an int")
     if not -(2**bits) <= value < 2**bits:
-        raise ValueError(f"{name}: {value}; allowed are numbers of {bits + 1} bits")
+        raise ValueError(f"{name}: {_shown(value)}; allowed are numbers of {bits + 1} bits")
     return value
 
 
 def _number(name: str, value: float) -> float:
     if not hasattr(value, "__float__"):
-        raise TypeError(f"{name}: {value!r}; allowed is a number")
+        raise TypeError(f"{name}: {_shown(value)}; allowed is a number")
     try:
         return float(value)
     except OverflowError:
-        raise ValueError(f"{name}: {value!r}; allowed are numbers that fit 64 bits") from None
+        raise ValueError(f"{name}: {_shown(value)}; allowed are numbers that fit 64 bits") from None
 
 
 def _list_of(name: str, given: Iterable[_Item], what: str) -> List[_Item]:
@@ -415,9 +441,9 @@ def _at_least_one(name: str, value: int) -> int:
 def _bytes_of(name: str, text: str, encode: Callable[[str], bytes] = str.encode) -> bytes:
     """For C, where a 0 ends a text; prompts come with their length."""
     if not isinstance(text, str):
-        raise TypeError(f"{name}: {text!r}; allowed is a str")
+        raise TypeError(f"{name}: {_shown(text)}; allowed is a str")
     if "\0" in text and name not in ("prompt", "text"):
-        raise ValueError(f"{name}: {text!r} has the character 0, which is not allowed here")
+        raise ValueError(f"{name}: {_shown(text)} has the character 0, which is not allowed here")
     try:
         return encode(text)
     except UnicodeEncodeError:
@@ -426,7 +452,7 @@ def _bytes_of(name: str, text: str, encode: Callable[[str], bytes] = str.encode)
 
 def _ids_of(name: str, ids: Sequence[int]) -> ctypes.Array[c_int32]:
     if isinstance(ids, (str, bytes)):
-        raise TypeError(f"{name}: {ids!r}; allowed is a list of ids")
+        raise TypeError(f"{name}: {_shown(ids)}; allowed is a list of ids")
     try:
         listed = [_integer(name, operator.index(one), 31) for one in ids]
     except TypeError:

@@ -61,6 +61,11 @@ void remove_if_abandoned(const fs::path& part) {
     }
 }
 
+/// This user's, who has not all of the rights.
+bool lacks(const struct stat& status, mode_t rights) noexcept {
+    return status.st_uid == ::geteuid() && (status.st_mode & rights) != rights;
+}
+
 }  // namespace
 
 fs::path part_name(const fs::path& target) {
@@ -81,8 +86,14 @@ void remove_abandoned_parts(const fs::path& target) {
 
 void open_to_owner(int fd, mode_t rights) noexcept {
     struct stat status {};
-    if (::fstat(fd, &status) != 0 || status.st_uid != ::geteuid()) return;
-    if ((status.st_mode & rights) != rights) static_cast<void>(::fchmod(fd, status.st_mode | rights));
+    if (::fstat(fd, &status) == 0 && lacks(status, rights))
+        static_cast<void>(::fchmod(fd, status.st_mode | rights));
+}
+
+void open_to_owner(const fs::path& made, mode_t rights) noexcept {
+    struct stat status {};
+    if (::lstat(made.c_str(), &status) == 0 && lacks(status, rights))
+        static_cast<void>(::chmod(made.c_str(), status.st_mode | rights));
 }
 
 fs::path folder_of(const fs::path& file) {

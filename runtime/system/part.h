@@ -30,5 +30,7 @@ void sync_folder(const std::filesystem::path& folder);
 /// Lets its owner into what was made here, whatever the umask: a file that the owner may not open again is of
 /// no use to anybody.
 void open_to_owner(int fd, mode_t rights) noexcept;
+/// The same by its name, for a folder that nobody can open before.
+void open_to_owner(const std::filesystem::path& made, mode_t rights) noexcept;
 
 }  // namespace hone::runtime

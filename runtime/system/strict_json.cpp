@@ -3,58 +3,32 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
-#include <vector>
 
+#include "cache/json_structure.h"
 #include "runtime/system/input_error.h"
 
 namespace hone::runtime {
 namespace {
 
-/// Refuses what a tree would hide (repeated keys) or suffer from (depth), before there is one. What is not
-/// JSON at all is left to the parser, which says so. Not a callback of the parser: that looks through all
-/// siblings at the end of each object.
-class StructureCheck final : public nlohmann::json_sax<nlohmann::json> {
+/// What is not JSON at all is left to the parser, which says so.
+class StrictStructure final : public cache::JsonStructure {
   public:
-    StructureCheck(std::string name, std::size_t most_levels)
-        : name_(std::move(name)), most_levels_(most_levels) {}
+    StrictStructure(const std::string& name, std::size_t most_levels)
+        : JsonStructure(most_levels), name_(name) {}
 
-    bool null() override { return true; }
-    bool boolean(bool) override { return true; }
-    bool number_integer(number_integer_t) override { return true; }
-    bool number_unsigned(number_unsigned_t) override { return true; }
-    bool number_float(number_float_t, const string_t&) override { return true; }
-    bool string(string_t&) override { return true; }
-    bool binary(binary_t&) override { return true; }
-    bool start_object(std::size_t) override { return enter(); }
-    bool end_object() override { return leave(); }
-    bool start_array(std::size_t) override { return enter(); }
-    bool end_array() override { return leave(); }
     bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception&) override {
         return false;
     }
 
-    bool key(string_t& name) override {
-        if (!keys_.back().insert(name).second)
-            throw InputError(fmt::format("{}: key \"{}\" stands twice", name_, name));
-        return true;
-    }
-
   private:
-    bool enter() {
-        if (keys_.size() > most_levels_)
-            throw InputError(fmt::format("{}: nested deeper than {} levels", name_, most_levels_));
-        keys_.emplace_back();
-        return true;
+    [[noreturn]] void refuse_depth(std::size_t most_levels) override {
+        throw InputError(fmt::format("{}: nested deeper than {} levels", name_, most_levels));
     }
-    bool leave() {
-        keys_.pop_back();
-        return true;
+    [[noreturn]] void refuse_key(const std::string& key) override {
+        throw InputError(fmt::format("{}: key \"{}\" stands twice", name_, key));
     }
 
-    std::string name_;
-    std::size_t most_levels_;
-    std::vector<std::set<std::string>> keys_;  ///< keys of the objects that are open; arrays have none
+    const std::string& name_;
 };
 
 }  // namespace
@@ -68,8 +42,8 @@ void check_json_structure(std::string_view text, const std::string& name, std::s
     // The parser takes it for the end, whatever follows.
     if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos)
         throw InputError(fmt::format("{}: byte {} is zero, which JSON has nowhere", name, zero + 1));
-    StructureCheck check(name, most_levels);
-    nlohmann::json::sax_parse(text, &check, nlohmann::json::input_format_t::json, true, true);
+    StrictStructure structure(name, most_levels);
+    nlohmann::json::sax_parse(text, &structure, nlohmann::json::input_format_t::json, true, true);
 }
 
 nlohmann::json parse_json_object(const std::string& text, const std::string& file_name) {

@@ -82,6 +82,9 @@ static void check_prompts_of_ids(hone_decoder* decoder) {
     request.prompt_id_count = 1;
     CHECK_REFUSED(hone_decoder_submit(decoder, &request, &text), "the prompt has the token 1024");
     CHECK(text == NULL);
+    request.prompt_id_count = SIZE_MAX;
+    CHECK_REFUSED(hone_decoder_submit(decoder, &request, &text),
+                  "prompt_id_count is 18446744073709551615; allowed: 1 to 256, the context");
 }
 
 static void check_requests_are_refused(hone_decoder* decoder) {

@@ -451,21 +451,25 @@ TEST_CASE("an output that is there, or cannot be made, is refused and left as it
     CHECK(contains(nowhere.err, "cannot be made: No such file"));
 }
 
-TEST_CASE("Ctrl-C ends with 130 and leaves nothing behind") {
-    const Sandbox sandbox;
+TEST_CASE("Ctrl-C, SIGTERM and a terminal that is closed end with 130 and leave nothing behind") {
     TensorFile model;
     const TensorFile::Entry matrix = bf16_matrix(256, 1024, 1);
     for (int i = 0; i < 64; ++i) model["l" + std::to_string(i) + ".weight"] = matrix;
-    write_checkpoint(sandbox.path("in"), model);
-    const auto interrupt_at_work = [&](pid_t pid) {
-        for (int i = 0; i < 1000 && nothing_left(sandbox); ++i)
-            std::this_thread::sleep_for(std::chrono::milliseconds(5));
-        kill(pid, SIGINT);
-    };
-    const Ended ended = sandbox.run({"quantize", "in", "--format", "w4a16", "-o", "out"}, interrupt_at_work);
-    INFO(ended.err);
-    CHECK(ended.code == 130);
-    CHECK(contains(ended.err, "stopping after this layer"));
-    CHECK(contains(ended.err, "nothing was written"));
-    CHECK(nothing_left(sandbox));
+    for (const int asks_to_end : {SIGINT, SIGTERM, SIGHUP}) {
+        CAPTURE(asks_to_end);
+        const Sandbox sandbox;
+        write_checkpoint(sandbox.path("in"), model);
+        const auto interrupt_at_work = [&](pid_t pid) {
+            for (int i = 0; i < 1000 && nothing_left(sandbox); ++i)
+                std::this_thread::sleep_for(std::chrono::milliseconds(5));
+            kill(pid, asks_to_end);
+        };
+        const Ended ended =
+            sandbox.run({"quantize", "in", "--format", "w4a16", "-o", "out"}, interrupt_at_work);
+        INFO(ended.err);
+        CHECK(ended.code == 130);
+        CHECK(contains(ended.err, "stopping after this layer"));
+        CHECK(contains(ended.err, "nothing was written"));
+        CHECK(nothing_left(sandbox));
+    }
 }

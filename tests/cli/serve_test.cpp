@@ -124,6 +124,19 @@ TEST_CASE("a made-up model is served, with words for its tokens") {
     CHECK(ended.code == 0);
 }
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which need more room themselves
+TEST_CASE("without room for all threads of connections the server says so, and which limit to raise") {
+    const Served served;
+    const std::string command = "ulimit -s 65536; ulimit -v 3000000; exec \"$0\" serve model --port 0";
+    const Ended ended = served.sandbox.run_other("/bin/sh", {"-c", command, HONE_PROGRAM});
+    INFO(ended.err);
+    CHECK(ended.code == 1);
+    CHECK(ended.out.empty());
+    CHECK(ended.err.find("threads for connections cannot be started") != std::string::npos);
+    CHECK(ended.err.find("ulimit -u") != std::string::npos);
+}
+#endif
+
 TEST_CASE("options that do not go are refused by their name") {
     const Served served;
     CHECK(served.sandbox.run({"serve", "model", "--port", "70000"}).code == 2);

@@ -1,5 +1,6 @@
 // hone tune --gpu all: GPUs of one kind that share the problems, one that is slow, one that is lost.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <chrono>
 #include <map>
@@ -157,6 +158,39 @@ TEST_CASE("a GPU that is lost leaves its problems to the other, which is said") 
     const Ended both = sandbox.run(norms({"--gpu", "all", "--retune"}));
     CHECK(both.code != 0);
     CHECK(both.err.find("signal 9") != std::string::npos);
+}
+
+TEST_CASE("a kind of GPU that fails ends no run of another kind, and the error names it") {
+    for (const char* failing : {"0", "1"}) {
+        CAPTURE(std::string(failing));
+        Sandbox sandbox;
+        sandbox.use_fake_gpus(fmt::format("device:kind=h100+a10; launch:match=gpu={}:signal=9", failing));
+        const Ended ended = sandbox.run(norms({"--gpu", "all", "--json"}));
+        INFO(ended.err);
+        CHECK(ended.code == 1);
+        const std::string message = ended.json()["error"]["message"];
+        CHECK(message.starts_with(fmt::format("GPU {} (NVIDIA ", failing)));
+        CHECK(message.find("signal 9") != std::string::npos);
+        CHECK(message.ends_with("; what the others measured is saved"));
+        const nlohmann::json runs = ended.json()["data"]["runs"];
+        REQUIRE(runs.size() == 2);
+        for (const nlohmann::json& run : runs) {
+            const bool failed = run["source"] == fmt::format("measured on GPU {}", failing);
+            CHECK(run["problems"].size() == (failed ? 0 : 10));
+            CHECK(run["lost"].get<std::string>().empty() != failed);
+        }
+        sandbox.use_fake_gpus("device:kind=h100+a10");
+        for (const nlohmann::json& run : runs_of(sandbox, norms({"--gpu", "all", "--json"}))) {
+            const bool failed = run["source"] == fmt::format("measured on GPU {}", failing);
+            CHECK((run["measurements"] == 0) != failed);
+        }
+    }
+    Sandbox sandbox;
+    sandbox.use_fake_gpus("device:kind=h100+a10; launch:signal=9");
+    const Ended none = sandbox.run(norms({"--gpu", "all"}));
+    CHECK(none.code == 1);
+    CHECK(none.err.find("signal 9") != std::string::npos);
+    CHECK(none.out.empty());
 }
 
 TEST_CASE("few kernels are chosen for all sizes, whoever raced them") {

@@ -598,6 +598,34 @@ TEST_CASE("a dry run tunes nothing and needs nothing") {
     CHECK_FALSE(std::filesystem::exists(sandbox.path("cache/cache.db")));
 }
 
+TEST_CASE("attention that appends is tuned for GPUs alone on whose kind steps call it") {
+    const auto appends = [](const std::string& gpu) {
+        Sandbox sandbox;
+        sandbox.use_fake_gpus("device:kind=" + gpu);
+        const Ended ended = sandbox.run({"tune", "llama-3-8b", "--dry-run", "--json"});
+        INFO(ended.err);
+        CHECK(ended.code == 0);
+        const auto is_append = [](const nlohmann::json& one) {
+            return one["problem"].get<std::string>().starts_with("attention_append ");
+        };
+        const nlohmann::json data = ended.json()["data"];
+        CHECK(std::ranges::any_of(data["operators"], is_append) ==
+              std::ranges::any_of(data["problems"], is_append));
+        return std::ranges::count_if(data["problems"], is_append);
+    };
+    CHECK(appends("h100") == 18);
+    CHECK(appends("a10") == 0);
+    // Who names the operator wants it.
+    Sandbox sandbox;
+    sandbox.use_fake_gpus("device:kind=a10");
+    const Ended named = sandbox.run({"tune", "--op", "attention_append", "--fields",
+                                     "dtype=bf16 heads=32 kv_heads=8 head_dim=128 rotary_dim=128 "
+                                     "page_size=16 batch=1 kv_len=512",
+                                     "--dry-run", "--json"});
+    INFO(named.err);
+    CHECK(named.json()["data"]["problems"].size() == 1);
+}
+
 TEST_CASE("a model with quantized weights: by option, by its config.json, or not") {
     const Sandbox sandbox;
     const auto families = [&](Sandbox::Words words) {

@@ -4,6 +4,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <chrono>
+
 #include "decoder/chat/chat_template.h"
 #include "decoder/chat/template_code.h"
 #include "decoder/error.h"
@@ -211,8 +213,7 @@ TEST_CASE("kin of a known template that do something else are refused") {
     const std::vector<std::string> kin{
         outlines().at("mistral0.1") + "{{ '<<SYS>>' }}",
         outlines().at("mistral0.1") + "{{ '[SYSTEM_PROMPT]' }}",
-        outlines().at("qwen2") + "{% if '</think>' in content %}",
-        outlines().at("qwen2") + "{{ bos_token }}",
+        outlines().at("qwen2") + "{% if '</think>' in content %}", outlines().at("qwen2") + "{{ bos_token }}",
         "{{'<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>\\n'}}{# "
         "<|im_start|>assistant #}",
         outlines().at("llama3") + "{% set system_message = 'x' %}",
@@ -244,6 +245,7 @@ TEST_CASE("kin of a known template that do something else are refused") {
         opened("{% set system_message = 'Be brief.' %}") + "{% set system_message = 'Be nice.' %}",
         outlines().at("gemma2") + "{{ '<start_of_turn>user\\n' + message['content'] + '<end_of_turn>\\n' }}",
         outlines().at("phi3") + "{{ '<|user|>' + message['content'] + '<|end|>' }}",
+        outlines().at("llama3") + "{{ '{%set content=`' }}",  // no statement, and without an end
     };
     for (const std::string& text : kin) {
         CAPTURE(text);
@@ -357,6 +359,25 @@ TEST_CASE("an answer's thoughts beside its content stand where those in its cont
     CHECK(answer(knows, "2", "", true) == "<think>\n\n</think>\n\n2");
     CHECK(answer(outlines().at("qwen3"), "2", "b") == "2");
     CHECK(answer(outlines().at("qwen2"), "2", "b") == "2");
+}
+
+TEST_CASE("a template of a megabyte that repeats itself is refused at once") {
+    const auto repeated = [](std::string_view text) {
+        std::string all;
+        while (all.size() < (std::size_t{1} << 20)) all += text;
+        return all;
+    };
+    const auto start = std::chrono::steady_clock::now();
+    for (const std::string& text :
+         {repeated("{% if a %}"), repeated("{{ a }}"), repeated("{{ '' }}"), repeated("{"), repeated("a\r\n"),
+          "{{ '" + repeated("{{") + "' }}", "{{ " + repeated("'a'+") + "'b' }}",
+          chatml_messages() + repeated("{# a #}") + repeated("{{ a['role'] }}")}) {
+        CAPTURE(text.substr(0, 40));
+        CHECK_THROWS_AS(static_cast<void>(read_chat_format(text)), DecoderError);
+    }
+    CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(10));  // with sanitizers, too
+    const std::string longer = refusal(Folder(json{{"chat_template", repeated("{% if a %}") + "x"}}));
+    CHECK(longer.ends_with("longer than 1048576 bytes, the most that is read"));
 }
 
 TEST_CASE("statements are read whatever their spelling, and text between them is noticed") {

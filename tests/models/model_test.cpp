@@ -232,6 +232,9 @@ TEST_CASE("YAML says the same with the same errors") {
     CHECK_THROWS_AS(from_yaml("? [a]\n: 1\n"), runtime::InputError);
     CHECK_THROWS_AS(from_yaml(std::string(2000, '[')), runtime::InputError);
     CHECK_THROWS_AS(from_yaml(""), runtime::InputError);
+    CHECK(from_yaml(yaml + "a: &a [*a]\nb: &b {c: *b}\nd: [[1], {}]\n").hidden_size == 4096);  // endless
+    CHECK_THROWS_WITH_AS(from_yaml(yaml + "---\n" + yaml), "model.yaml: has 2 documents; allowed: one",
+                         runtime::InputError);
 }
 
 TEST_CASE("files that are too large, missing or no file are refused") {

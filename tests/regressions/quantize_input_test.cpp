@@ -14,6 +14,7 @@
 
 #include "checkpoints/error.h"
 #include "checkpoints/pack/quantize_checkpoint.h"
+#include "runtime/system/input_error.h"
 #include "tests/cli/made_checkpoints.h"
 #include "tests/cli/program.h"
 
@@ -70,6 +71,23 @@ TEST_CASE("an input that is cut off after it was opened is an error, for weights
                              checkpoints::CheckpointError);
         CHECK(named(sandbox, "out").empty());
     }
+}
+
+TEST_CASE("a file beside the weights that cannot be read is said before any layer is packed") {
+    const Sandbox sandbox;
+    write_checkpoint(sandbox.path("in"), small_model());
+    fs::create_directory(sandbox.path("in/tokenizer.json"));
+    const checkpoints::Checkpoint checkpoint = checkpoints::Checkpoint::open(sandbox.path("in"));
+    const auto source =
+        checkpoints::layer_source(checkpoint, {.format = hone::QuantFormat::w4a16, .search = false});
+    const std::atomic<bool> stop{false};
+    int layers_begun = 0;
+    CHECK_THROWS_WITH_AS(
+        (void)checkpoints::quantize_checkpoint(
+            checkpoint, *source, sandbox.path("out"), [&](const auto&) { ++layers_begun; }, stop),
+        doctest::Contains("tokenizer.json: not a regular file"), hone::runtime::InputError);
+    CHECK(layers_begun == 0);
+    CHECK(named(sandbox, "out").empty());
 }
 
 TEST_CASE("what a killed run has left is removed by the next run of the same output") {

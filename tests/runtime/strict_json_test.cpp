@@ -46,7 +46,7 @@ TEST_CASE("what a tree would hide or suffer from is refused by name") {
         return R"({"a":)" + repeated("[", depth - 1) + repeated("]", depth - 1) + "}";
     };
     CHECK(refusal_of(nested(32)) == "none");
-    CHECK(refusal_of(nested(34)) == "f.json: nested deeper than 32 levels");
+    CHECK(refusal_of(nested(33)) == "f.json: nested deeper than 32 levels");
     CHECK(refusal_of(R"({"a":)" + repeated("[", 1'000'000)) == "f.json: nested deeper than 32 levels");
 }
 

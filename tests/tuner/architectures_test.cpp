@@ -86,7 +86,7 @@ using Lines = std::multiset<std::string>;
 Lines lines_of(const std::vector<ModelOperator>& operators) {
     Lines lines;
     for (const ModelOperator& op : operators) {
-        if (!op.alternative) lines.insert(line_of(op.family, op.fields, op.count));
+        if (op.use == Use::all) lines.insert(line_of(op.family, op.fields, op.count));
     }
     return lines;
 }

@@ -151,7 +151,7 @@ class AttentionOperators {
     ModelOperator tuned(const Part& part, std::string family, std::string_view fields,
                         std::vector<std::string> sizes, const CacheLayout& layout) const {
         ModelOperator op = untuned(part, std::move(family));
-        op.alternative = !layout.name.empty();
+        if (!layout.name.empty()) op.use = Use::alternative;
         if (shape_.head_dim > most_head_dim) return op;
         op.fields = fmt::format("dtype={} heads={} kv_heads={} head_dim={} {}", name(shape_.dtype),
                                 shape_.heads, shape_.kv_heads, shape_.head_dim, fields);

@@ -85,7 +85,7 @@ ModelOperator sampling(std::string_view role, const ModelPart& part, bool filter
                      .sizes = sizes_at("sample", drawn_rows_of(part)),
                      .count = 1,
                      .shape = fmt::format("vocabulary {}", part.model.vocab_size),
-                     .alternative = filters};
+                     .use = filters ? Use::alternative : Use::all};
     if (part.model.vocab_size > most_sampled || !has_sampled_cap(part.model)) return op;
     op.fields = fmt::format("dtype={} filters={} log_probability=no{} vocabulary={}", name(part.dtype),
                             yes_no(filters),

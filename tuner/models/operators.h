@@ -32,6 +32,15 @@ struct WorkloadOptions {
         weights{};  ///< how linear layers are stored; empty: as the model's file says
 };
 
+/// Whose forward pass calls an operator of the list.
+enum class Use : std::uint8_t {
+    all,              ///< every engine's
+    alternative,      ///< those that have a cache in pages, or filters: it does what others of the list do
+    steps,            ///< the decoder's alone, in place of others of the list
+    chosen_in_steps,  ///< as steps; with a norm or a sum in it, so that which kernel is best shows in a whole
+                      ///< step alone (`hone tune --chain`)
+};
+
 /// An operator of the model: the static problem, the sizes of its calls, and how many calls there are.
 struct ModelOperator {
     std::string role;                  ///< "input norm + residual", "attention over a prompt", ...
@@ -40,12 +49,7 @@ struct ModelOperator {
     std::vector<std::string> sizes{};  ///< run-time fields of a problem each: "batch=8 kv_len=4096"
     std::int64_t count = 1;            ///< calls a forward pass
     std::string shape;                 ///< for people: "4096 -> 6144", "32 heads of 128"
-    /// Does what others of the list do: over a cache in pages, with filters, or as a step of the decoder
-    /// does.
-    bool alternative = false;
-    bool of_steps = false;  ///< the decoder's alone
-    /// Has a norm or a sum in it: which kernel is best shows in a whole step alone (`hone tune --chain`).
-    bool chosen_in_steps = false;
+    Use use = Use::all;
 };
 
 /// Sequences that decode together at most: each has one token in a forward pass.

@@ -23,15 +23,10 @@ namespace hone::tuner {
 namespace {
 
 namespace steps = hone::models;
+using steps::NormsAndSums;
 
-/// Attention that appends is a launch less where its fast kernel exists, which is one of this architecture.
+/// Attention that appends has its fast kernel on this architecture, if anywhere.
 constexpr Arch appending_arch{9, 0, true};
-
-bool is_fast(const Problem& append) {
-    const std::optional<DeviceTraits> device = representative_device(appending_arch);
-    const std::optional<Candidate> usual = device ? fallback(append, *device) : std::nullopt;
-    return usual && usual->variant->name != "plain";
-}
 
 /// Of a feed-forward network.
 enum class Half : std::uint8_t { first, second };
@@ -73,8 +68,7 @@ class StepOperators {
                          .sizes = std::move(sizes),
                          .count = count,
                          .shape = std::move(shape),
-                         .alternative = true,
-                         .of_steps = true});
+                         .use = Use::steps});
     }
 
     void add_look_ups() {
@@ -109,7 +103,8 @@ class StepOperators {
                 windows.size() > 1 && window > 0 ? fmt::format(", window {}", window) : "";
             const std::int64_t layers =
                 layers_that(model_, [&](const LayerKind& kind) { return kind.window == window; });
-            if (const std::optional<Problem> append = appending(window); append && is_fast(*append))
+            if (const std::optional<Problem> append = appending(window);
+                append && is_called_in_steps(*append, *representative_device(appending_arch)))
                 add("attention over one token with its append" + words, layers, cache_sizes(""), heads(),
                     append);
             add("attention over one token beside prompts" + words, layers, cache_sizes(" q_len=1"), heads(),
@@ -141,7 +136,7 @@ class StepOperators {
         if (steps::norm_output(model_, part_.weights) != NormOutput::same) {
             add_product("query, key, value projection of codes", part_.tokens,
                         steps::qkv_projection(model_, room_.tokens), true);
-            add_half("feed-forward, first half of codes", part_.tokens, false, Half::first);
+            add_half("feed-forward, first half of codes", part_.tokens, NormsAndSums::apart, Half::first);
         }
         std::vector<std::int64_t> few = part_.tokens;
         const std::int64_t most = steps::most_whole_sequences(model_, part_.weights);
@@ -149,12 +144,12 @@ class StepOperators {
         if (few.empty()) return;
         const auto first_whole = std::ssize(list_);
         add_product("query, key, value projection with its norm", few,
-                    steps::qkv_projection(model_, most, true), false);
-        add_product("output projection with its sum", few, steps::attention_output(model_, most, true),
-                    false);
-        add_half("feed-forward, first half with its norm", few, true, Half::first);
-        add_half("feed-forward, second half with its sum", few, true, Half::second);
-        for (auto op = list_.begin() + first_whole; op != list_.end(); ++op) op->chosen_in_steps = true;
+                    steps::qkv_projection(model_, most, NormsAndSums::within), false);
+        add_product("output projection with its sum", few,
+                    steps::attention_output(model_, most, NormsAndSums::within), false);
+        add_half("feed-forward, first half with its norm", few, NormsAndSums::within, Half::first);
+        add_half("feed-forward, second half with its sum", few, NormsAndSums::within, Half::second);
+        for (auto op = list_.begin() + first_whole; op != list_.end(); ++op) op->use = Use::chosen_in_steps;
     }
 
     void add_product(std::string role, const std::vector<std::int64_t>& tokens, const Linear& linear,
@@ -167,14 +162,16 @@ class StepOperators {
         add_at(std::move(role), tokens, fmt::format("{} -> {}", linear.in, linear.out), problem);
     }
 
-    /// `whole`: with the norm in front and the sum behind; else x comes as codes.
-    void add_half(std::string role, const std::vector<std::int64_t>& tokens, bool whole, Half half) {
+    /// With the norm in front or the sum behind; without them x comes as codes.
+    void add_half(std::string role, const std::vector<std::int64_t>& tokens, NormsAndSums both, Half half) {
         const auto of = [&](const auto& network) {
             return half == Half::first ? runtime::first_half(network) : runtime::second_half(network);
         };
         const std::optional<Problem> problem = problem_of([&] {
-            const FusedFfn network = steps::feed_forward(model_, room_.tokens, whole);
-            return part_.weights.format ? of(steps::with_codes(network, part_.weights, !whole)) : of(network);
+            const FusedFfn network = steps::feed_forward(model_, room_.tokens, both);
+            const bool quantized_x = both == NormsAndSums::apart;
+            return part_.weights.format ? of(steps::with_codes(network, part_.weights, quantized_x))
+                                        : of(network);
         });
         const std::int64_t in = half == Half::first ? model_.hidden_size : model_.intermediate_size;
         const std::int64_t out = half == Half::first ? model_.intermediate_size : model_.hidden_size;
@@ -208,6 +205,13 @@ class StepOperators {
 };
 
 }  // namespace
+
+bool is_called_in_steps(const Problem& problem, const DeviceTraits& device) {
+    if (problem.family->name != "attention_append") return true;
+    // By the fallback, as the decoder decides: before tuning and behind it a step has the same launches.
+    const std::optional<Candidate> usual = fallback(problem, device);
+    return usual && usual->variant->name != "plain";
+}
 
 std::vector<ModelOperator> step_operators(const ModelPart& part, const std::vector<CacheSize>& sizes) {
     const bool runs = part.parts == 1 && steps::lacking_in_steps(part.model).empty() &&

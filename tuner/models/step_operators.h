@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "kernel_templates/device_traits.h"
 #include "tuner/models/attention_operators.h"
 #include "tuner/models/model_part.h"
 
@@ -15,5 +16,9 @@ namespace hone::tuner {
 /// one token.
 [[nodiscard]] std::vector<ModelOperator> step_operators(const ModelPart& part,
                                                         const std::vector<CacheSize>& sizes);
+
+/// Attention that appends is called where one kernel does it that is faster than its parts one after the
+/// other; of other operators always.
+[[nodiscard]] bool is_called_in_steps(const Problem& problem, const DeviceTraits& device);
 
 }  // namespace hone::tuner

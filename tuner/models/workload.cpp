@@ -10,6 +10,7 @@
 #include "kernel_templates/operator_problems.h"
 #include "kernel_templates/text.h"
 #include "tuner/errors.h"
+#include "tuner/models/step_operators.h"
 
 namespace hone::tuner {
 namespace {
@@ -101,9 +102,10 @@ Workload model_workload(const Model& model, const WorkloadOptions& options) {
         }
         std::vector<Problem> problems = problems_of(op, *find_family(op.family), model.name);
         if (problems.empty()) continue;  // no call has as few tokens, or as many
+        const bool of_steps = op.use == Use::steps || op.use == Use::chosen_in_steps;
         workload.tuned.push_back(
-            {.role = op.role, .problem = problems.front(), .count = op.count, .of_steps = op.of_steps});
-        if (op.chosen_in_steps) append_new(workload.chosen_in_steps, problems);
+            {.role = op.role, .problem = problems.front(), .count = op.count, .of_steps = of_steps});
+        if (op.use == Use::chosen_in_steps) append_new(workload.chosen_in_steps, problems);
         append_new(workload.problems, std::move(problems));
     }
     group_by_static_part(workload.problems);
@@ -130,6 +132,22 @@ void drop_chosen_in_steps(Workload& workload) {
     std::erase_if(workload.problems, is_chosen_in_steps);
     std::erase_if(workload.tuned, [&](const TunedOperator& op) { return is_chosen_in_steps(op.problem); });
     workload.chosen_in_steps.clear();
+}
+
+std::size_t drop_not_called(Workload& workload, std::span<const DeviceTraits> devices) {
+    const auto is_called = [&](const TunedOperator& op) {
+        return !op.of_steps || std::ranges::any_of(devices, [&](const DeviceTraits& device) {
+            return is_called_in_steps(op.problem, device);
+        });
+    };
+    std::vector<Problem> not_called;
+    for (const TunedOperator& op : workload.tuned)
+        if (!is_called(op)) not_called.push_back(static_part(op.problem));
+    const auto is_dropped = [&](const Problem& problem) {
+        return std::ranges::find(not_called, static_part(problem)) != not_called.end();
+    };
+    std::erase_if(workload.tuned, [&](const TunedOperator& op) { return is_dropped(op.problem); });
+    return std::erase_if(workload.problems, is_dropped);
 }
 
 std::vector<std::string> warnings_of(const Workload& workload) {

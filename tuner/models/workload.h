@@ -2,10 +2,13 @@
 // operators.h says which operators a transformer layer runs and at which sizes.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "kernel_templates/device_traits.h"
 #include "kernel_templates/family.h"
 #include "tuner/models/operators.h"
 
@@ -50,6 +53,9 @@ struct Workload {
 void group_by_static_part(std::vector<Problem>& problems);
 /// What is raced problem by problem.
 void drop_chosen_in_steps(Workload& workload);
+/// Operators of steps that the decoder calls on none of these GPUs: attention that appends, where that is no
+/// more than its parts one after the other. Returns the number of problems that were dropped.
+std::size_t drop_not_called(Workload& workload, std::span<const DeviceTraits> devices);
 /// One operator or family by its name (kernel_templates/names.h): `fields` as spelled_fields takes them. They
 /// say all sizes of a call, or all but one, which is then tuned at the options' token counts; those have a
 /// default for families with one size. An operator's families that have no such fields are left out. Throws

@@ -102,7 +102,7 @@ std::string short_role(const std::string& role) {
 std::string operators_table(const std::vector<ModelOperator>& operators, const Page& page) {
     Table table({{"operator"}, {"sizes"}, {"count", Align::right}, {"kernel"}});
     for (const ModelOperator& op : operators) {
-        if (op.alternative) continue;
+        if (op.use != Use::all) continue;
         table.add(
             {short_role(op.role), op.shape, std::to_string(op.count), has_kernel(op) ? op.family : "none"});
     }

@@ -1,28 +1,21 @@
 #include "tuner/search/knowledge.h"
 
 #include <algorithm>
+#include <iterator>
 #include <tuple>
 #include <utility>
 
 #include "cache/layers.h"
+#include "cache/provenance.h"
 #include "kernel_templates/catalog.h"
 
 namespace hone::tuner {
 namespace {
 
+using cache::distance_from_reality;
 using cache::Provenance;
 using cache::Trial;
 using cache::TrialStatus;
-
-/// Smaller is more real.
-int distance_from_reality(Provenance provenance) {
-    switch (provenance) {
-        case Provenance::measured: return 0;
-        case Provenance::replayed: return 1;
-        case Provenance::predicted: return 2;
-    }
-    return 3;
-}
 
 std::string problem_name(const cache::TuningKey& key) {
     return key.family + ' ' + key.static_fields + ' ' + key.dynamic_fields;
@@ -56,7 +49,9 @@ Knowledge::Knowledge(const cache::Cache& cache, const DeviceInfo& device, Proven
       winners_(cache.past_winners()),
       past_races_(device.gpu),
       abandoned_(cache.abandoned()) {
-    past_races_.add(winners_, cache.raced_trials());
+    std::vector<Trial> races = winners_;
+    std::ranges::move(cache.raced_trials(), std::back_inserter(races));
+    past_races_.add(races);
     for (const Trial& trial :
          cache.trials({.gpu = device.gpu, .family = {}, .static_fields = {}, .dynamic_fields = {}})) {
         remember(trial);

@@ -88,12 +88,6 @@ PastRace* PastRaces::find(const cache::TuningKey& key) {
     return found == by_key_.end() ? nullptr : found->second;
 }
 
-void PastRaces::add(std::span<const Trial> winners, std::span<const Trial> others) {
-    std::set<const PastRace*> is_new;
-    for (const Trial& winner : winners) add_winner(winner, is_new);
-    for (const Trial& other : others) add_other(other, is_new);
-}
-
 void PastRaces::add(std::span<const Trial> trials) {
     std::set<const PastRace*> is_new;
     for (const Trial& trial : trials)

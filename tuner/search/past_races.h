@@ -45,10 +45,9 @@ class PastRaces {
   public:
     explicit PastRaces(cache::GpuKey here) : here_(std::move(here)) {}
 
-    /// Winners, the best of each key first, those that were predicted left out, and others of their races, of
-    /// one layer of the cache. Of the same problem on the same GPU the layer that is added first counts.
-    void add(std::span<const cache::Trial> winners, std::span<const cache::Trial> others);
-    /// The same of trials that say themselves which of them won, in any order.
+    /// Trials of one layer of the cache: those that won, the best of each key first (predicted ones are left
+    /// out), and others of their races, anywhere between. Of the same problem on the same GPU the layer that
+    /// is added first counts.
     void add(std::span<const cache::Trial> trials);
     /// A race of this run has ended so.
     void learn(const cache::Trial& winner);

@@ -71,7 +71,7 @@ class ModelSteps {
     }
 
     static bool takes_part(const ModelOperator& op, const Step& step) {
-        if (op.alternative) return false;
+        if (op.use != Use::all) return false;
         if (op.family == "attention_prefill") return step.kind != "decode";
         return op.family != "attention_decode" || step.kind == "decode";
     }
