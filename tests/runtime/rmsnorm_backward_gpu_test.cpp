@@ -123,9 +123,10 @@ class BackwardCase {
 
 void check_problem(const std::string& text, std::size_t each, std::int64_t padding = 0) {
     const BackwardCase backward(text, padding);
-    for (const Candidate& candidate : sample(backward.problem(), each)) {
-        const std::int64_t access = candidate.variant->access_elements(backward.problem(), candidate.config);
-        if (padding % access != 0) continue;
+    const auto suits = [&](const Candidate& candidate) {
+        return padding % candidate.variant->access_elements(backward.problem(), candidate.config) == 0;
+    };
+    for (const Candidate& candidate : sample(backward.problem(), each, suits)) {
         const Errors errors = backward.errors_of(backward.run(candidate));
         INFO(text << " | " << to_string(candidate));
         CHECK(errors.dx <= backward.limit());
