@@ -13,6 +13,7 @@ Exit code: 0 when none failed or was cut off, 77 when there is no GPU.
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import re
 import signal
@@ -182,10 +183,14 @@ def measures_times(file: Path) -> bool:
 
 
 def parts_of(file: Path) -> List[str]:
-    """A file with a line `# In 3 parts` runs three times side by side, for a part each."""
-    found = re.search(r"^# In (\d+) parts$", file.read_text(encoding="utf-8"), re.M)
+    """A file with a line `// In 3 parts` or `# In 3 parts` runs three times side by side, for a part each: HONE_TEST_PART=2/3."""
+    found = re.search(r"^(?://|#) In (\d+) parts$", file.read_text(encoding="utf-8"), re.M)
     count = int(found[1]) if found else 1
     return [f"{part}/{count}" for part in range(1, count + 1)]
+
+
+def named(part: str) -> str:
+    return "" if part == "1/1" else f", {part}"
 
 
 def cpp_jobs(build: Path) -> List[Job]:
@@ -202,7 +207,9 @@ def cpp_jobs(build: Path) -> List[Job]:
         if listed.returncode != 0 or not cases:
             sys.exit(f"error: {program[0]} names no cases of {name}: build it anew\n{listed.stdout}{listed.stderr}")
         alone = measures_times(file)
-        jobs += [Job(f"{name}: {case}", [*program, "--test-case=" + case.replace(",", "\\,")], alone=alone) for case in cases]
+        for case, part in itertools.product(cases, parts_of(file)):
+            command = [*program, "--test-case=" + case.replace(",", "\\,")]
+            jobs.append(Job(f"{name}: {case}" + named(part), command, "C++", {"HONE_TEST_PART": part}, alone))
     return jobs
 
 
@@ -225,7 +232,7 @@ def python_jobs(build: Path, folder: Path) -> List[Job]:
     jobs = []
     for file in sorted((TREE / "tests/python/gpu").glob("*_test.py")):
         for part in parts_of(file):
-            name = f"tests/python/gpu/{file.name}" + (f" {part}" if part != "1/1" else "")
+            name = f"tests/python/gpu/{file.name}" + named(part)
             jobs.append(Job(name, [*discover, file.name], "Python", {**environment, "HONE_TEST_PART": part}, measures_times(file)))
     return sorted(jobs, key=lambda job: job.environment["HONE_TEST_PART"] == "1/1")  # those in parts are the longest
 

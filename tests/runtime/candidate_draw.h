@@ -63,7 +63,8 @@ class CandidateDraw {
   public:
     explicit CandidateDraw(const DeviceTraits& traits) : traits_(traits) {}
 
-    /// The problem's fallback, which any caller of a library may get, and `each` configs of each variant.
+    /// The problem's fallback, which any caller of a library may get, and `each` configs of each variant;
+    /// where that is one, the fallback stands for its variant every second time.
     [[nodiscard]] std::vector<Candidate> with_fallback(const Problem& problem, std::size_t each,
                                                        const CandidateTest& suits) {
         const Candidate first = *fallback(problem, traits_);
@@ -72,6 +73,8 @@ class CandidateDraw {
         if (suits(first)) chosen.push_back(first);
         for (const Variant* variant : problem.family->variants) {
             if (!runs_on(*variant, traits_)) continue;
+            const bool stands_for_it = each == 1 && variant == first.variant && suits(first);
+            if (stands_for_it && ++fallbacks_[variant] % 2 == 0) continue;
             const std::vector<Candidate> drawn = of_variant(problem, *variant, each, is_other);
             chosen.insert(chosen.end(), drawn.begin(), drawn.end());
         }
@@ -136,6 +139,7 @@ class CandidateDraw {
     }
 
     DeviceTraits traits_;
+    std::map<const Variant*, int> fallbacks_;
     std::map<const Variant*, SeenPairs> seen_;
     std::map<std::pair<const Variant*, std::string>, std::vector<Config>> known_;
 };

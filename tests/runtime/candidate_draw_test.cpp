@@ -92,3 +92,20 @@ TEST_CASE("draws are the same every time, what does not suit is left out, and th
         CHECK(many == (variant->name == "wgmma" || enumerate(problem, *variant, hopper()).empty() ? 0 : 3));
     }
 }
+
+TEST_CASE("where one config is asked for, the fallback stands for its variant every second time") {
+    CandidateDraw draw(hopper());
+    for (int round = 0; round < 4; ++round) {
+        CAPTURE(round);
+        const Problem problem = *parse_problem(
+            "linear dtype=bf16 in=1032 out=" + std::to_string(4104 + 8 * round) + " tokens=40");
+        const Candidate first = *fallback(problem, hopper());
+        const std::vector<Candidate> drawn = draw.with_fallback(problem, 1, any_candidate);
+        for (const Variant* variant : problem.family->variants) {
+            CAPTURE(variant->name);
+            const auto many = std::ranges::count(drawn, variant, &Candidate::variant);
+            const bool has_any = !enumerate(problem, *variant, hopper()).empty();
+            CHECK(many == (variant == first.variant ? 2 - round % 2 : has_any ? 1 : 0));
+        }
+    }
+}

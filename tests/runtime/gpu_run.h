@@ -217,8 +217,8 @@ std::vector<Candidate> sample_of(const Case& tried, std::size_t each) {
 }
 
 /// `count` configs of one variant, drawn likewise; it must have some.
-inline std::vector<Candidate> sample_variant(const Problem& problem, const Variant& variant, std::size_t count,
-                                             const CandidateTest& suits = any_candidate) {
+inline std::vector<Candidate> sample_variant(const Problem& problem, const Variant& variant,
+                                             std::size_t count, const CandidateTest& suits = any_candidate) {
     std::vector<Candidate> chosen = candidate_draw().of_variant(problem, variant, count, suits);
     CHECK(!chosen.empty());
     Bench::get().compile(problem, chosen);
@@ -231,8 +231,8 @@ struct TunableRange {
     std::int64_t most = 0;
 };
 
-/// `count` configs of each variant that has the tunables, with such values of them, drawn likewise; where such a
-/// variant runs, there must be some.
+/// `count` configs of each variant that has the tunables, with such values of them, drawn likewise; where
+/// such a variant runs, there must be some.
 inline std::vector<Candidate> sample_with(const Problem& problem, std::span<const TunableRange> wanted,
                                           std::size_t count) {
     const auto index_of = [](const Variant& variant, const TunableRange& range) {

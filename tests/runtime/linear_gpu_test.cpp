@@ -190,21 +190,27 @@ TEST_CASE("linear is right at sizes that no tile divides, and at odd ones") {
 }
 
 TEST_CASE("linear is right with every activation, with bias and residual") {
+    std::size_t turn = 0;
     for (const char* activation : {"none", "gelu_tanh", "gelu_erf", "silu", "relu"}) {
         const std::string text = std::string("activation=") + activation;
         check_problem("dtype=bf16 bias=yes in=256 out=272 tokens=4 " + text, 1);
         check_problem("dtype=fp16 bias=yes residual=yes in=192 out=264 tokens=200 " + text, 1);
-        check_problem("dtype=fp32 residual=yes in=100 out=60 tokens=19 " + text, 1);
-        check_problem("dtype=fp32 bias=yes residual=yes in=96 out=260 tokens=150 " + text, 1);
+        check_problem((++turn % 2 == 0 ? "dtype=fp32 residual=yes in=100 out=60 tokens=19 "
+                                       : "dtype=fp32 bias=yes residual=yes in=96 out=260 tokens=150 ") +
+                          text,
+                      1);
     }
 }
 
 TEST_CASE("gated linear is right with every activation and number of tokens") {
+    std::size_t turn = 0;
     for (const char* activation : {"gelu_tanh", "gelu_erf", "silu", "relu"}) {
         const std::string gated = std::string("gated=yes activation=") + activation;
         check_problem("dtype=fp16 in=264 out=144 " + gated + tokens_text(65), 1);
-        check_problem("dtype=fp32 in=50 out=30 " + gated + tokens_text(9), 1);
-        check_problem("dtype=fp32 in=100 out=72 " + gated + tokens_text(140), 1);
+        check_problem(
+            (++turn % 2 == 0 ? "dtype=fp32 in=50 out=30 tokens=9 " : "dtype=fp32 in=100 out=72 tokens=140 ") +
+                gated,
+            1);
     }
     for (const std::int64_t tokens : {12, 60, 300})
         check_problem("dtype=fp32 gated=yes activation=silu in=520 out=200" + tokens_text(tokens), 2);
@@ -256,9 +262,10 @@ TEST_CASE("linear is right where the last tiles are split, and gives the same bi
 
 TEST_CASE(
     "linear is right where neighbours take tiles side by side, where few results are staged, and in turns") {
-    for (const char* text : {"dtype=bf16 in=1032 out=2056 tokens=300",
-                             "dtype=fp16 in=520 out=20008 bias=yes residual=yes activation=gelu_tanh tokens=333",
-                             "dtype=bf16 gated=yes activation=silu in=1032 out=7000 tokens=300"}) {
+    for (const char* text :
+         {"dtype=bf16 in=1032 out=2056 tokens=300",
+          "dtype=fp16 in=520 out=20008 bias=yes residual=yes activation=gelu_tanh tokens=333",
+          "dtype=bf16 gated=yes activation=silu in=1032 out=7000 tokens=300"}) {
         const LinearCase linear_case(text, {});
         check_with(linear_case, {"neighbours", 2, 2}, 4);
         check_with(linear_case, {"staged", 2, 2}, 4);
@@ -310,8 +317,8 @@ TEST_CASE("linear may write over its residual") {
 }
 
 TEST_CASE("linear behind a norm is right, folded and with a launch of its own") {
-    for (const std::int64_t tokens : {1, 4, 7, 30, 333}) {
-        check_problem("dtype=bf16 norm=yes in=520 out=328" + tokens_text(tokens), 2);
+    for (const std::int64_t tokens : {1, 7, 30, 333}) {
+        check_problem("dtype=bf16 norm=yes in=520 out=328" + tokens_text(tokens), 1);
         check_problem("dtype=bf16 norm=yes gated=yes activation=silu in=1032 out=136" + tokens_text(tokens),
                       1);
         check_problem("dtype=fp16 norm=yes residual=yes in=264 out=200" + tokens_text(tokens), 1);

@@ -233,7 +233,7 @@ TEST_CASE("few last rows of an expert in narrow tiles are right") {
                 if (!runs_on(*find_variant(*experts.problem().family, "wgmma_w16"), Bench::get().traits))
                     return;
                 const std::vector<Candidate> narrow =
-                    sample_with(experts.problem(), {.name = "narrow_n", .least = 32, .most = 64}, 2);
+                    sample_with(experts.problem(), {.name = "narrow_n", .least = 32, .most = 64}, 1);
                 CHECK(!narrow.empty());
                 for (const Candidate& candidate : narrow) {
                     INFO(to_string(experts.problem()) << " | " << to_string(candidate));

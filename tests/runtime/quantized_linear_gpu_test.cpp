@@ -336,8 +336,8 @@ TEST_CASE("ring_w8 is right where x is long, blocks take many tiles and rows hav
                   "dtype=fp16 format=w8a8 quantized_x=yes gated=yes activation=silu in=352 out=2064 tokens=5",
                   5, 1, layout);
     check_variant("ring_w8", "dtype=bf16 format=fp8 residual=yes in=352 out=2064 tokens=12", 5, 1, layout);
-    check_variant("ring_w8", "dtype=bf16 format=fp8 group=128 quantized_x=yes in=384 out=2064 tokens=2", 5,
-                  1, layout);
+    check_variant("ring_w8", "dtype=bf16 format=fp8 group=128 quantized_x=yes in=384 out=2064 tokens=2", 5, 1,
+                  layout);
 }
 
 // Small enough to run under a sanitizer (tests/run_gpu_tests.py --sanitize).
