@@ -4,6 +4,7 @@ each in a process of its own, the examples, and the tests of the Python package 
 
     tests/run_gpu_tests.py BUILD_FOLDER [NAME...]     # all, or those with a NAME in their file or case
     tests/run_gpu_tests.py BUILD_FOLDER --sanitize    # and then the kernels at small sizes under compute-sanitizer
+    tests/run_gpu_tests.py BUILD_FOLDER --images DIR  # images are kept there: the next run compiles what has changed
 
 Most of the time is compiling, so that many run side by side. What each of them came to is said when it ends, with all that a failed one
 printed; at the end, also of a run that is cut off, stand the slowest, and those that failed, were skipped or did not come to an end.
@@ -140,12 +141,15 @@ class Suite:
             self._print(f"{one.seconds:7.1f}  {one.cpu_seconds:8.1f}  {one.job.name}")
         total = sum(one.cpu_seconds for one in self.ended)
         self._print(f"{total:.0f} seconds of CPUs in all")
-        parts = []
+        counts = []
         for verdict in VERDICTS:
             names = [one.job.name for one in self.ended if one.verdict == verdict]
+            if verdict in ("skipped", "cut off"):
+                for name in names:
+                    self._print(f"{verdict}: {name}")
             if names:
-                parts.append(f"{len(names)} {verdict}" + (f" ({'; '.join(names)})" if verdict != "passed" else ""))
-        self._print(", ".join(parts) or "nothing ran")
+                counts.append(f"{len(names)} {verdict}" + (f" ({'; '.join(names)})" if verdict in ("failed", "out of time") else ""))
+        self._print(", ".join(counts) or "nothing ran")
 
     def _take_ended(self) -> bool:
         for one in self._running:
@@ -193,12 +197,14 @@ def named(part: str) -> str:
     return "" if part == "1/1" else f", {part}"
 
 
-def cpp_jobs(build: Path) -> List[Job]:
+def cpp_jobs(build: Path, images: Optional[Path] = None) -> List[Job]:
     """Each case by itself. A case has its compilers in as many processes as there are cores."""
     jobs = []
     for file in sorted(TREE.glob("tests/*/*_gpu_test.cpp")):
         name = str(file.relative_to(TREE))
         program = [str(build / "tests" / f"hone_{file.parent.name}_tests"), f"--source-file=*/{name}"]
+        if not Path(program[0]).exists():
+            sys.exit(f"error: {program[0]} is missing: cmake --build {build} --target {Path(program[0]).name}")
         listed = subprocess.run([*program, "--list-test-cases", "--no-colors"], capture_output=True, text=True, check=False)
         if listed.returncode == SKIPPED:
             print(listed.stdout, end="")
@@ -209,7 +215,8 @@ def cpp_jobs(build: Path) -> List[Job]:
         alone = measures_times(file)
         for case, part in itertools.product(cases, parts_of(file)):
             command = [*program, "--test-case=" + case.replace(",", "\\,")]
-            jobs.append(Job(f"{name}: {case}" + named(part), command, "C++", {"HONE_TEST_PART": part}, alone))
+            environment = {"HONE_TEST_PART": part, **({"HONE_TEST_CACHE": str(images)} if images else {})}
+            jobs.append(Job(f"{name}: {case}" + named(part), command, "C++", environment, alone))
     return jobs
 
 
@@ -226,7 +233,7 @@ def python_jobs(build: Path, folder: Path) -> List[Job]:
     environment = {
         "PYTHONPATH": path, "HONE_LIBRARY": str(build / "libhone.so.0"), "HONE_PROGRAM": str(build / "hone"),
         "HONE_CACHE": str(folder / "cache.db"),
-        "TORCHINDUCTOR_COMPILE_THREADS": "1",  # not a process for each core in every file
+        "TORCHINDUCTOR_COMPILE_THREADS": "1", "OMP_NUM_THREADS": "2",  # not one for each core in every file
     }  # fmt: skip
     discover = [os.environ.get("PYTHON", sys.executable), "-B", "-m", "unittest", "discover", "-s", "tests/python/gpu", "-p"]
     jobs = []
@@ -273,13 +280,16 @@ def main(arguments: Optional[List[str]] = None) -> int:
     parser.add_argument("build", metavar="BUILD_FOLDER", type=lambda text: Path(text).resolve())
     parser.add_argument("names", metavar="NAME", nargs="*", help="part of the file or of the case")
     parser.add_argument("--sanitize", action="store_true", help="small sizes under compute-sanitizer, too")
+    parser.add_argument("--images", metavar="DIR", type=Path, help="keep images there, and take those that are there")
     parser.add_argument("--limit", metavar="SECONDS", type=float, default=300, help="for a case or file (default: %(default)s)")
     parser.add_argument("--within", metavar="SECONDS", type=float, default=float("inf"), help="for all of them; what is left then is cut off")
     asked = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that what runs is ended, and the summary said
     with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch)
-        jobs = python_jobs(asked.build, folder) + cpp_jobs(asked.build) + example_jobs(asked.build, folder)
+        folder = asked.images.resolve() if asked.images else Path(scratch)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        images = folder / "images.db" if asked.images else None
+        jobs = python_jobs(asked.build, folder) + cpp_jobs(asked.build, images) + example_jobs(asked.build, folder)
         jobs = [job for job in jobs if not asked.names or any(name in job.name for name in asked.names)]
         suite = Suite(places_here(), asked.limit)
         try:

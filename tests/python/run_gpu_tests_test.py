@@ -53,7 +53,8 @@ class Suites(unittest.TestCase):
         self.assertIn("    it is wrong\n    exit code 3\n", said)
         self.assertIn("exit code -9", said)
         self.assertNotIn("not shown", said)
-        self.assertRegex(said.splitlines()[-1], r"^1 passed, 1 skipped \(no GPU\), 2 failed \(.*bad.*\)$")
+        self.assertRegex(said.splitlines()[-1], r"^1 passed, 1 skipped, 2 failed \((bad; dead|dead; bad)\)$")
+        self.assertIn("\nskipped: no GPU\n", said)
 
     def test_a_file_all_of_whose_tests_were_skipped_is_skipped(self):
         for verdict, test in (("skipped", "raise unittest.SkipTest('no torch')"), ("passed", "self.skipTest('no data')"), ("failed", "1 / 0")):
@@ -97,7 +98,7 @@ class Suites(unittest.TestCase):
     def test_a_run_that_is_cut_off_says_what_passed(self):
         suite = self.suite([shell("quick", "true"), shell("slow", "sleep 60"), shell("last", "true")], places=1, within=1)
         self.assertEqual(self.verdicts(suite), {"quick": "passed", "slow": "cut off", "last": "cut off"})
-        self.assertEqual(self.out.getvalue().splitlines()[-1], "1 passed, 2 cut off (slow; last)")
+        self.assertEqual(self.out.getvalue().splitlines()[-3:], ["cut off: slow", "cut off: last", "1 passed, 2 cut off"])
 
 
 class Programs(unittest.TestCase):
@@ -138,7 +139,9 @@ class Programs(unittest.TestCase):
         self.assertIn("tests/tuner/planted_gpu_test.cpp", alone)
         self.assertNotIn("tests/runtime/linear_gpu_test.cpp", alone)
 
-    def test_a_program_without_cases_is_an_error(self):
+    def test_a_program_without_cases_and_one_that_is_missing_are_errors(self):
+        with self.assertRaisesRegex(SystemExit, "hone_runtime_tests is missing: cmake --build "):
+            suite_module.cpp_jobs(self.build)
         self.make_programs("[doctest] nothing\\n")
         with self.assertRaisesRegex(SystemExit, "names no cases of tests/"):
             suite_module.cpp_jobs(self.build)
@@ -156,6 +159,14 @@ class Programs(unittest.TestCase):
         ended = subprocess.run([PROGRAM, self.build, "no such name"], capture_output=True, text=True)
         self.assertEqual((ended.returncode, ended.stdout.splitlines()[-1]), (1, "nothing ran"))
 
+    def test_images_are_kept_where_they_are_asked_for(self):
+        self.make_programs("three\n", f"echo $HONE_TEST_CACHE >> {self.build}/seen")
+        images = self.build / "some" / "images"
+        for options in ((), ("--images", images)):
+            subprocess.run([PROGRAM, self.build, "harness", *options], capture_output=True, check=True)
+        self.assertEqual((self.build / "seen").read_text(), f"\n{images}/images.db\n")
+        self.assertEqual(images.stat().st_mode & 0o777, 0o700)
+
     def test_a_signal_ends_what_runs_and_the_summary_is_said(self):
         self.make_programs("three\\n", f"touch {self.build}/begun; sleep 60")
         with subprocess.Popen([PROGRAM, self.build, "harness"], stdout=subprocess.PIPE, text=True) as process:
@@ -165,7 +176,8 @@ class Programs(unittest.TestCase):
                 time.sleep(0.02)
             process.send_signal(signal.SIGTERM)
             out, _ = process.communicate(timeout=30)
-        self.assertEqual((process.returncode, out.splitlines()[-1]), (1, "1 cut off (tests/tuner/harness_gpu_test.cpp: three)"))
+        self.assertEqual((process.returncode, out.splitlines()[-1]), (1, "1 cut off"))
+        self.assertIn("cut off: tests/tuner/harness_gpu_test.cpp: three", out.splitlines())
 
     def test_sanitizers_leave_out_what_racecheck_cannot_see(self):
         jobs = suite_module.sanitizer_jobs(self.build, self.build)

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <optional>
 #include <random>
@@ -15,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "cache/cache.h"
 #include "kernel_templates/catalog.h"
 #include "runtime/compile/compile_crew.h"
 #include "runtime/cuda/launcher.h"
@@ -131,29 +134,57 @@ inline double round_to(Dtype dtype, double value) {
     return rounded(value, dtype == Dtype::fp16 ? fp16_format : bf16_format);
 }
 
-/// The GPU and the compilers, opened once for the whole test program.
-struct Bench {
-    std::shared_ptr<const runtime::Driver> driver = runtime::Driver::load();
-    runtime::PrimaryContext context{driver, 0};
-    DeviceTraits traits = runtime::device_traits(*driver, 0);
-    runtime::CompileCrew crew{runtime::Nvrtc::load(), {.program = runtime::own_worker_program()}};
-
+/// The GPU, the compilers and the images that are kept, opened once for the whole test program.
+class Bench {
+  public:
     static Bench& get() {
         static Bench bench;
         return bench;
     }
 
-    /// Their images, in their order: each is compiled once in a test program, side by side with the others.
+    /// Their images, in their order: each is compiled once in a test program, side by side with the others,
+    /// or found in the cache that HONE_TEST_CACHE names, which keeps them from one program to the next.
     std::vector<runtime::CompileCrew::JobPtr> compile(const Problem& problem,
                                                       std::span<const Candidate> candidates) {
         std::vector<runtime::CompileCrew::JobPtr> jobs;
-        for (const Candidate& candidate : candidates) {
-            jobs.push_back(crew.add(runtime::candidate_image_key(problem, candidate, traits.arch(), ""),
-                                    runtime::candidate_request(problem, candidate, traits.arch())));
+        for (const Candidate& candidate : candidates) jobs.push_back(job_of(problem, candidate));
+        for (const auto& job : jobs) {
+            crew_.finish(*job, jobs);
+            if (images_ && !job->packed.stored.empty() && !std::exchange(job->stored, true))
+                images_->store_image(job->key, job->packed);
         }
-        for (const auto& job : jobs) crew.finish(*job, jobs);
         return jobs;
     }
+
+    std::shared_ptr<const runtime::Driver> driver = runtime::Driver::load();
+    runtime::PrimaryContext context{driver, 0};
+    DeviceTraits traits = runtime::device_traits(*driver, 0);
+
+  private:
+    static std::optional<cache::Cache> opened_images() {
+        const char* file = std::getenv("HONE_TEST_CACHE");
+        if (file == nullptr) return std::nullopt;
+        return cache::Cache::open(file);
+    }
+    [[nodiscard]] runtime::CompileCrew::JobPtr job_of(const Problem& problem, const Candidate& candidate) {
+        const cache::ImageKey key =
+            runtime::candidate_image_key(problem, candidate, traits.arch(), nvrtc_->version());
+        const std::string name = key_text(key);
+        if (const auto known = kept_.find(name); known != kept_.end()) return known->second;
+        if (std::optional<cache::Image> image = images_ ? images_->image(key) : std::nullopt) {
+            const auto job = std::make_shared<runtime::CompileJob>();
+            job->key = key;
+            job->state = runtime::CompileJob::State::done;
+            job->image.cubin = std::move(image->cubin);
+            return kept_[name] = job;
+        }
+        return crew_.add(key, runtime::candidate_request(problem, candidate, traits.arch()));
+    }
+
+    std::shared_ptr<const runtime::Nvrtc> nvrtc_ = runtime::Nvrtc::load();
+    std::optional<cache::Cache> images_ = opened_images();
+    std::map<std::string, runtime::CompileCrew::JobPtr> kept_;  ///< found there, by key
+    runtime::CompileCrew crew_{nvrtc_, {.program = runtime::own_worker_program()}};
 };
 
 /// Compiles the candidate and launches it, `launches` times back to back, with a workspace of just the size
