@@ -15,8 +15,7 @@ namespace {
 void check_problem(const std::string& text, std::size_t each, AttentionLayout layout = {},
                    bool in_place = false) {
     const AttentionCase attention(text, layout);
-    for (const Candidate& candidate : sample(attention.problem(), each)) {
-        if (!attention.suits(candidate)) continue;
+    for (const Candidate& candidate : sample_of(attention, each)) {
         INFO(text << " | " << to_string(candidate));
         CHECK(attention.fault_of(attention.run(candidate, in_place)) == "");
     }
@@ -45,28 +44,28 @@ void check_page_size(const std::string& page_size) {
             "dtype=bf16 causal=yes lengths=paged lse=yes heads=4 kv_heads=2 head_dim=128 batch=7 q_len=200 "
             "kv_len=600 page_size=" +
             page_size),
-        2);
+        1);
 }
 
 }  // namespace
 
 // Compiling takes most of the time: about 20 images a case, so that all cases together take as long as one.
 
-// Small enough to run under a sanitizer (tests/run_gpu_tests.sh --sanitize).
+// Small enough to run under a sanitizer (tests/run_gpu_tests.py --sanitize).
 TEST_CASE("small calls of every variant are right") {
     const std::string prompt = " lse=yes heads=2 kv_heads=1 head_dim=64 batch=2 q_len=70 kv_len=100";
     check_problem(prefill("dtype=bf16 causal=yes lengths=kv" + prompt), 1);
     check_problem(prefill("dtype=fp16 lengths=cumulative" + prompt), 1);
     check_problem(prefill("dtype=fp32 causal=yes lengths=kv" + prompt), 1);
     const std::string step = " lse=yes heads=4 kv_heads=2 head_dim=64 batch=2 kv_len=200";
-    check_problem(decode("dtype=bf16 lengths=yes page_size=16 q_tokens=2 q_len=2" + step), 2);
+    check_problem(decode("dtype=bf16 lengths=yes page_size=16 q_tokens=2 q_len=2" + step), 1);
     check_problem(decode("dtype=fp16 kv_dtype=fp8_e4m3 lengths=yes q_tokens=1 q_len=1" + step), 1);
     check_problem(decode("dtype=fp32 lengths=yes q_tokens=1 q_len=1" + step), 1);
 }
 
 TEST_CASE("small calls from pages are right in every variant of prefill") {
     const std::string packed = " lengths=paged lse=yes heads=2 kv_heads=1 batch=6 q_len=70 kv_len=150";
-    check_problem(prefill("dtype=bf16 causal=yes head_dim=64 page_size=16" + packed), 2);
+    check_problem(prefill("dtype=bf16 causal=yes head_dim=64 page_size=16" + packed), 1);
     check_problem(prefill("dtype=fp16 causal=yes window=40 head_dim=64 page_size=64" + packed), 1);
     check_problem(prefill("dtype=bf16 causal=yes head_dim=64 page_size=1" + packed), 1);
     check_problem(prefill("dtype=fp32 causal=yes head_dim=40 page_size=16" + packed), 1);
@@ -77,21 +76,21 @@ TEST_CASE("small calls from pages are right in every variant of prefill") {
 
 TEST_CASE("small calls of single tokens among packed ones are right in every variant, others left alone") {
     const std::string packed = " lengths=packed lse=yes heads=4 kv_heads=2 batch=9 kv_len=150";
-    check_problem(decode("dtype=bf16 page_size=16 head_dim=64" + packed), 2);
+    check_problem(decode("dtype=bf16 page_size=16 head_dim=64" + packed), 1);
     check_problem(decode("dtype=fp32 page_size=16 head_dim=64" + packed), 1);
     const std::string prompts =
         " lengths=paged page_size=16 lse=yes heads=2 kv_heads=1 batch=6 q_len=70 kv_len=150";
-    check_problem(prefill("dtype=bf16 causal=yes head_dim=64" + prompts), 2, {.least_queries = 2});
+    check_problem(prefill("dtype=bf16 causal=yes head_dim=64" + prompts), 1, {.least_queries = 2});
     check_problem(prefill("dtype=fp32 causal=yes head_dim=40" + prompts), 1, {.least_queries = 2});
 }
 
 TEST_CASE("small calls over codes and with sinks are right in every variant") {
     const std::string codes = " kv_dtype=fp8_e4m3 lse=yes heads=4 kv_heads=2 head_dim=64 q_len=70 kv_len=150";
-    check_problem(prefill("dtype=bf16 causal=yes lengths=paged page_size=16 batch=6" + codes), 2);
+    check_problem(prefill("dtype=bf16 causal=yes lengths=paged page_size=16 batch=6" + codes), 1);
     check_problem(prefill("dtype=fp16 causal=yes lengths=kv batch=2" + codes), 1);
     check_problem(decode("dtype=bf16 kv_dtype=fp8_e4m3 lengths=yes page_size=16 lse=yes heads=4 kv_heads=2 "
                          "head_dim=64 q_tokens=1 q_len=1 batch=2 kv_len=200"),
-                  2);
+                  1);
     check_problem(
         prefill("dtype=bf16 causal=yes lengths=paged page_size=16 kv_dtype=fp8_e4m3 lse=yes heads=2 "
                 "kv_heads=1 head_dim=128 batch=3 q_len=70 kv_len=150"),
@@ -99,15 +98,15 @@ TEST_CASE("small calls over codes and with sinks are right in every variant") {
     const std::string sinks = " sinks=yes lse=yes heads=4 kv_heads=2 head_dim=64 batch=2";
     check_problem(prefill("dtype=bf16 causal=yes lengths=kv q_len=70 kv_len=100" + sinks), 1);
     check_problem(prefill("dtype=fp32 causal=yes lengths=cumulative q_len=70 kv_len=100" + sinks), 1);
-    check_problem(decode("dtype=bf16 lengths=yes q_tokens=2 q_len=2 kv_len=200" + sinks), 2);
+    check_problem(decode("dtype=bf16 lengths=yes q_tokens=2 q_len=2 kv_len=200" + sinks), 1);
     check_problem(decode("dtype=fp32 lengths=yes q_tokens=1 q_len=1 kv_len=200" + sinks), 1);
 }
 
 TEST_CASE("prefill of 16-bit elements is right with and without a mask, at sizes that no tile divides") {
     for (const char* dtype : {"dtype=bf16", "dtype=fp16"}) {
         const std::string dims = std::string(dtype) + " head_dim=64 ";
-        check_problem(prefill(dims + "heads=4 kv_heads=2 batch=2 q_len=200 kv_len=333"), 2);
-        check_problem(prefill(dims + "heads=3 kv_heads=1 causal=yes batch=2 q_len=257 kv_len=300"), 2);
+        check_problem(prefill(dims + "heads=4 kv_heads=2 batch=2 q_len=200 kv_len=333"), 1);
+        check_problem(prefill(dims + "heads=3 kv_heads=1 causal=yes batch=2 q_len=257 kv_len=300"), 1);
         check_problem(prefill(dims + "heads=2 kv_heads=2 causal=yes lse=yes batch=1 q_len=1 kv_len=70"), 1);
     }
 }
@@ -170,8 +169,8 @@ TEST_CASE("prefill with late maxima is right in three stages, with more tiles th
 
 TEST_CASE("prefill of float32 is right with and without a mask, at sizes that no tile divides") {
     const std::string dims = "dtype=fp32 head_dim=64 ";
-    check_problem(prefill(dims + "heads=4 kv_heads=2 batch=2 q_len=200 kv_len=333"), 3);
-    check_problem(prefill(dims + "heads=3 kv_heads=1 causal=yes batch=2 q_len=257 kv_len=300"), 3);
+    check_problem(prefill(dims + "heads=4 kv_heads=2 batch=2 q_len=200 kv_len=333"), 2);
+    check_problem(prefill(dims + "heads=3 kv_heads=1 causal=yes batch=2 q_len=257 kv_len=300"), 2);
     check_problem(prefill(dims + "heads=2 kv_heads=2 causal=yes lse=yes batch=1 q_len=1 kv_len=70"), 1);
 }
 
@@ -209,8 +208,8 @@ TEST_CASE("prefill with windows, softcap and log-sum-exp is right, also for rows
 TEST_CASE("prefill of sequences with lengths is right, and what lies behind them does not leak") {
     const std::string sizes = " lengths=kv heads=4 kv_heads=1 head_dim=64 batch=5 q_len=140 kv_len=260";
     check_problem(prefill("dtype=bf16 lse=yes" + sizes), 1);
-    check_problem(prefill("dtype=bf16 causal=yes lse=yes" + sizes), 2);
-    check_problem(prefill("dtype=fp32 causal=yes lse=yes" + sizes), 2);
+    check_problem(prefill("dtype=bf16 causal=yes lse=yes" + sizes), 1);
+    check_problem(prefill("dtype=fp32 causal=yes lse=yes" + sizes), 1);
     check_problem(prefill("dtype=fp16 causal=yes window=33 softcap=yes" + sizes), 1);
 }
 
@@ -218,8 +217,8 @@ TEST_CASE("prefill of packed sequences is right, and what lies behind them does 
     const std::string sizes =
         " lengths=cumulative heads=4 kv_heads=2 head_dim=128 batch=5 q_len=140 kv_len=260";
     check_problem(prefill("dtype=bf16 lse=yes" + sizes), 1);
-    check_problem(prefill("dtype=bf16 causal=yes lse=yes" + sizes), 2);
-    check_problem(prefill("dtype=fp32 causal=yes lse=yes" + sizes), 2);
+    check_problem(prefill("dtype=bf16 causal=yes lse=yes" + sizes), 1);
+    check_problem(prefill("dtype=fp32 causal=yes lse=yes" + sizes), 1);
     check_problem(prefill("dtype=fp16 causal=yes window=33 softcap=yes" + sizes), 1);
 }
 
@@ -234,10 +233,10 @@ TEST_CASE("prefill from pages of a tile and more is right, whatever stands in pa
 TEST_CASE("prefill from pages is right in every dtype, with windows, softcap and without a mask") {
     const std::string sizes =
         " lengths=paged lse=yes heads=4 kv_heads=1 head_dim=64 batch=6 q_len=140 kv_len=400 page_size=16";
-    check_problem(prefill("dtype=fp16 causal=yes" + sizes), 2);
-    check_problem(prefill("dtype=fp32 causal=yes" + sizes), 2);
+    check_problem(prefill("dtype=fp16 causal=yes" + sizes), 1);
+    check_problem(prefill("dtype=fp32 causal=yes" + sizes), 1);
     check_problem(prefill("dtype=bf16" + sizes), 1);
-    check_problem(prefill("dtype=bf16 causal=yes window=33" + sizes), 2);
+    check_problem(prefill("dtype=bf16 causal=yes window=33" + sizes), 1);
     check_problem(prefill("dtype=bf16 causal=yes window=1" + sizes), 1);
     check_problem(prefill("dtype=fp16 causal=yes window=70 softcap=yes" + sizes), 1);
     check_problem(prefill("dtype=fp32 causal=yes window=70 softcap=yes" + sizes), 1);
@@ -254,8 +253,8 @@ TEST_CASE("prefill from pages is right for every head dimension") {
 TEST_CASE("prefill from pages is right for many short sequences, most of them single tokens") {
     const std::string sizes =
         " causal=yes lengths=paged lse=yes heads=8 kv_heads=2 head_dim=128 page_size=16";
-    check_problem(prefill("dtype=bf16 batch=40 q_len=1 kv_len=90" + sizes), 2);
-    check_problem(prefill("dtype=bf16 batch=33 q_len=130 kv_len=170" + sizes), 2);
+    check_problem(prefill("dtype=bf16 batch=40 q_len=1 kv_len=90" + sizes), 1);
+    check_problem(prefill("dtype=bf16 batch=33 q_len=130 kv_len=170" + sizes), 1);
 }
 
 TEST_CASE("prefill from pages leaves sequences of fewer queries alone, wherever they stand") {
@@ -270,10 +269,10 @@ TEST_CASE("prefill from pages leaves sequences of fewer queries alone, wherever 
 
 TEST_CASE("prefill from pages is right where queries are not packed") {
     const std::string sizes = " heads=4 kv_heads=2 head_dim=64 batch=4 q_len=140 kv_len=260 page_size=16";
-    check_problem(prefill("dtype=bf16 causal=yes lengths=kv lse=yes" + sizes), 2);
-    check_problem(prefill("dtype=bf16 causal=yes" + sizes), 2, {.padding = 8, .heads_first = true});
+    check_problem(prefill("dtype=bf16 causal=yes lengths=kv lse=yes" + sizes), 1);
+    check_problem(prefill("dtype=bf16 causal=yes" + sizes), 1, {.padding = 8, .heads_first = true});
     check_problem(prefill("dtype=fp16 window=33 causal=yes" + sizes), 1);
-    check_problem(prefill("dtype=fp32 lengths=kv lse=yes" + sizes), 2, {.padding = 4, .heads_first = true});
+    check_problem(prefill("dtype=fp32 lengths=kv lse=yes" + sizes), 1, {.padding = 4, .heads_first = true});
 }
 
 TEST_CASE("prefill over codes in pages is right") {
@@ -287,8 +286,8 @@ TEST_CASE("prefill over codes in pages is right") {
 
 TEST_CASE("prefill over codes is right in every order of the cache") {
     const std::string sizes = " kv_dtype=fp8_e4m3 causal=yes lse=yes heads=8 kv_heads=2 head_dim=128 batch=5";
-    check_problem(prefill("dtype=bf16 lengths=kv q_len=140 kv_len=700" + sizes), 2);
-    check_problem(prefill("dtype=bf16 lengths=cumulative q_len=200 kv_len=400" + sizes), 2);
+    check_problem(prefill("dtype=bf16 lengths=kv q_len=140 kv_len=700" + sizes), 1);
+    check_problem(prefill("dtype=bf16 lengths=cumulative q_len=200 kv_len=400" + sizes), 1);
     check_problem(prefill("dtype=fp16 lengths=none q_len=130 kv_len=257" + sizes), 2,
                   {.padding = 16, .heads_first = true});
 }
@@ -296,7 +295,7 @@ TEST_CASE("prefill over codes is right in every order of the cache") {
 TEST_CASE("prefill over codes is right with windows, softcap and sinks") {
     const std::string codes =
         " kv_dtype=fp8_e4m3 lengths=paged page_size=16 lse=yes heads=4 kv_heads=1 batch=6";
-    check_problem(prefill("dtype=bf16 causal=yes window=33 head_dim=64 q_len=140 kv_len=400" + codes), 2);
+    check_problem(prefill("dtype=bf16 causal=yes window=33 head_dim=64 q_len=140 kv_len=400" + codes), 1);
     check_problem(
         prefill("dtype=bf16 causal=yes window=70 softcap=yes sinks=yes head_dim=128 q_len=140 kv_len=400" +
                 codes),
@@ -317,35 +316,35 @@ TEST_CASE("prefill over codes is right for every head dimension") {
 TEST_CASE("prefill over codes is right for many short sequences, most of them single tokens") {
     const std::string sizes =
         " kv_dtype=fp8_e4m3 causal=yes lengths=paged lse=yes heads=8 kv_heads=2 head_dim=128 page_size=16";
-    check_problem(prefill("dtype=bf16 batch=40 q_len=1 kv_len=90" + sizes), 2);
-    check_problem(prefill("dtype=bf16 batch=33 q_len=130 kv_len=170" + sizes), 2);
+    check_problem(prefill("dtype=bf16 batch=40 q_len=1 kv_len=90" + sizes), 1);
+    check_problem(prefill("dtype=bf16 batch=33 q_len=130 kv_len=170" + sizes), 1);
 }
 
 TEST_CASE("sinks count in every variant of prefill, also for rows that see nothing") {
     const std::string sizes =
         " sinks=yes lse=yes heads=4 kv_heads=2 head_dim=128 batch=2 q_len=300 kv_len=270";
-    check_problem(prefill("dtype=bf16 causal=yes" + sizes), 2);
+    check_problem(prefill("dtype=bf16 causal=yes" + sizes), 1);
     check_problem(prefill("dtype=fp16 causal=yes window=70 softcap=yes" + sizes), 1);
-    check_problem(prefill("dtype=fp32 causal=yes" + sizes), 2);
+    check_problem(prefill("dtype=fp32 causal=yes" + sizes), 1);
     check_problem(
         prefill("dtype=bf16 lengths=paged page_size=16 causal=yes window=128 sinks=yes lse=yes heads=8 "
                 "kv_heads=1 head_dim=64 batch=6 q_len=200 kv_len=400"),
-        2);
+        1);
 }
 
 TEST_CASE("sinks count in every variant of decode, whole or split, also for rows that see nothing") {
     const std::string sinks = " sinks=yes lse=yes heads=8 kv_heads=2 head_dim=64";
-    check_problem(decode("dtype=bf16 lengths=yes q_tokens=1 q_len=1 batch=3 kv_len=700" + sinks), 4);
+    check_problem(decode("dtype=bf16 lengths=yes q_tokens=1 q_len=1 batch=3 kv_len=700" + sinks), 2);
     check_problem(
         decode("dtype=bf16 lengths=yes page_size=16 q_tokens=4 q_len=3 causal=yes window=128 batch=5 "
                "kv_len=600" +
                sinks),
-        2);
+        1);
     check_problem(
-        decode("dtype=fp16 kv_dtype=fp8_e4m3 lengths=yes q_tokens=1 q_len=1 batch=3 kv_len=500" + sinks), 2);
+        decode("dtype=fp16 kv_dtype=fp8_e4m3 lengths=yes q_tokens=1 q_len=1 batch=3 kv_len=500" + sinks), 1);
     check_problem(decode("dtype=fp32 lengths=yes softcap=yes q_tokens=2 q_len=2 batch=3 kv_len=300" + sinks),
-                  2);
-    check_problem(decode("dtype=bf16 lengths=yes q_tokens=1 q_len=1 batch=1 kv_len=9000" + sinks), 4);
+                  1);
+    check_problem(decode("dtype=bf16 lengths=yes q_tokens=1 q_len=1 batch=1 kv_len=9000" + sinks), 2);
 }
 
 TEST_CASE("prefill takes any strides, and leaves what stands between rows alone") {
@@ -353,7 +352,7 @@ TEST_CASE("prefill takes any strides, and leaves what stands between rows alone"
     check_problem(prefill("dtype=bf16" + sizes), 1, {.padding = 8});
     check_problem(prefill("dtype=bf16" + sizes), 1, {.padding = 64, .heads_first = true});
     check_problem(prefill("dtype=fp32" + sizes), 1, {.padding = 4, .heads_first = true});
-    check_problem(prefill("dtype=bf16" + sizes), 2, {}, true);
+    check_problem(prefill("dtype=bf16" + sizes), 1, {}, true);
 }
 
 TEST_CASE("decode is right for every number of queries") {
@@ -363,7 +362,7 @@ TEST_CASE("decode is right for every number of queries") {
             decode(std::string("dtype=bf16 causal=yes lengths=yes heads=8 kv_heads=2 head_dim=128 batch=3 "
                                "kv_len=700 ") +
                    queries),
-            2);
+            1);
     }
 }
 
@@ -372,7 +371,7 @@ TEST_CASE("decode is right in every dtype") {
         const std::string sizes =
             std::string(" causal=yes heads=8 kv_heads=2 head_dim=64 batch=3 kv_len=700 ") + queries;
         check_problem(decode("dtype=fp16 lse=yes" + sizes), 1);
-        check_problem(decode("dtype=fp32 lengths=yes lse=yes" + sizes), 2);
+        check_problem(decode("dtype=fp32 lengths=yes lse=yes" + sizes), 1);
     }
 }
 
@@ -387,7 +386,7 @@ TEST_CASE("decode is right for every head dimension") {
     }
     check_problem(
         decode("dtype=fp16 lengths=yes heads=2 kv_heads=1 head_dim=7 q_tokens=4 q_len=3 batch=3 kv_len=100"),
-        2);
+        1);
 }
 
 TEST_CASE("decode is right for every number of heads that share one") {
@@ -396,7 +395,7 @@ TEST_CASE("decode is right for every number of heads that share one") {
             decode(std::string("dtype=bf16 causal=yes lengths=yes head_dim=64 q_tokens=2 q_len=2 batch=2 "
                                "kv_len=513 ") +
                    heads),
-            2);
+            1);
     }
 }
 
@@ -413,23 +412,23 @@ TEST_CASE("decode from pages is right, whatever stands in pages of others") {
 
 TEST_CASE("decode from pages is right in any layout, and for several queries") {
     const std::string sizes = " heads=4 kv_heads=2 head_dim=64 batch=4 kv_len=200 page_size=16";
-    check_problem(decode("dtype=fp16 causal=yes lengths=yes lse=yes q_tokens=4 q_len=3" + sizes), 2);
-    check_problem(decode("dtype=fp32 lengths=yes q_tokens=1 q_len=1" + sizes), 2);
-    check_problem(decode("dtype=bf16 q_tokens=1 q_len=1" + sizes), 2, {.padding = 8, .heads_first = true});
+    check_problem(decode("dtype=fp16 causal=yes lengths=yes lse=yes q_tokens=4 q_len=3" + sizes), 1);
+    check_problem(decode("dtype=fp32 lengths=yes q_tokens=1 q_len=1" + sizes), 1);
+    check_problem(decode("dtype=bf16 q_tokens=1 q_len=1" + sizes), 1, {.padding = 8, .heads_first = true});
 }
 
 TEST_CASE("single tokens among packed ones are right in every variant, whole or split") {
     const std::string packed = " lengths=packed lse=yes heads=8 kv_heads=2";
-    check_problem(decode("dtype=bf16 page_size=16 head_dim=128 batch=40 kv_len=600" + packed), 4);
-    check_problem(decode("dtype=fp16 page_size=48 head_dim=64 batch=5 kv_len=3000" + packed), 3);
+    check_problem(decode("dtype=bf16 page_size=16 head_dim=128 batch=40 kv_len=600" + packed), 2);
+    check_problem(decode("dtype=fp16 page_size=48 head_dim=64 batch=5 kv_len=3000" + packed), 2);
     check_problem(decode("dtype=bf16 window=70 causal=yes softcap=yes sinks=yes page_size=1 head_dim=128 "
                          "batch=9 kv_len=400" +
                          packed),
-                  3);
+                  2);
     check_problem(
-        decode("dtype=bf16 kv_dtype=fp8_e4m3 page_size=16 head_dim=128 batch=9 kv_len=700" + packed), 3);
-    check_problem(decode("dtype=fp32 page_size=16 head_dim=77 batch=9 kv_len=300" + packed), 2);
-    check_problem(decode("dtype=bf16 head_dim=128 batch=4 kv_len=9000" + packed), 4);
+        decode("dtype=bf16 kv_dtype=fp8_e4m3 page_size=16 head_dim=128 batch=9 kv_len=700" + packed), 2);
+    check_problem(decode("dtype=fp32 page_size=16 head_dim=77 batch=9 kv_len=300" + packed), 1);
+    check_problem(decode("dtype=bf16 head_dim=128 batch=4 kv_len=9000" + packed), 2);
 }
 
 TEST_CASE("decode of codes is right") {
@@ -439,7 +438,7 @@ TEST_CASE("decode of codes is right") {
             decode(std::string("dtype=bf16 kv_dtype=fp8_e4m3 lengths=yes heads=8 kv_heads=2 q_tokens=1 "
                                "q_len=1 batch=3 kv_len=500 ") +
                    cache),
-            2);
+            1);
     }
     check_problem(
         decode("dtype=fp16 kv_dtype=fp8_e4m3 causal=yes lengths=yes heads=4 kv_heads=4 q_tokens=4 q_len=4 "
@@ -451,13 +450,13 @@ TEST_CASE(
     "decode of codes is right with several queries, windows, softcap, sinks and in heads of any width") {
     const std::string codes = "dtype=bf16 kv_dtype=fp8_e4m3 lengths=yes lse=yes batch=4 ";
     const std::string pages = codes + "page_size=16 heads=8 kv_heads=2 kv_len=700 ";
-    check_problem(decode(pages + "causal=yes q_tokens=4 q_len=3 head_dim=128"), 2);
-    check_problem(decode(pages + "causal=yes window=100 softcap=yes q_tokens=4 q_len=3 head_dim=64"), 2);
-    check_problem(decode(pages + "sinks=yes q_tokens=1 q_len=1 head_dim=128"), 2);
+    check_problem(decode(pages + "causal=yes q_tokens=4 q_len=3 head_dim=128"), 1);
+    check_problem(decode(pages + "causal=yes window=100 softcap=yes q_tokens=4 q_len=3 head_dim=64"), 1);
+    check_problem(decode(pages + "sinks=yes q_tokens=1 q_len=1 head_dim=128"), 1);
     for (const char* head_dim : {"head_dim=16", "head_dim=80", "head_dim=96", "head_dim=192", "head_dim=256"})
         check_problem(decode(codes + "heads=4 kv_heads=2 q_tokens=1 q_len=1 kv_len=300 " + head_dim), 1);
     check_problem(decode(codes + "page_size=1 heads=4 kv_heads=1 q_tokens=1 q_len=1 kv_len=300 head_dim=128"),
-                  2);
+                  1);
 }
 
 // A warp's queries become fp16 together, by one power of two, and the maximum of scores follows them late.
@@ -472,7 +471,7 @@ TEST_CASE("decode of codes is right where queries are of very different sizes") 
 TEST_CASE("decode with windows, softcap and strides is right") {
     const std::string sizes =
         " lengths=yes heads=4 kv_heads=2 head_dim=64 q_tokens=4 q_len=3 batch=4 kv_len=400";
-    check_problem(decode("dtype=bf16 causal=yes window=100 softcap=yes lse=yes" + sizes), 2);
+    check_problem(decode("dtype=bf16 causal=yes window=100 softcap=yes lse=yes" + sizes), 1);
     check_problem(decode("dtype=fp32 causal=yes window=1 lse=yes" + sizes), 1);
     check_problem(decode("dtype=bf16 softcap=yes lse=yes" + sizes), 1);
     check_problem(decode("dtype=bf16 causal=yes" + sizes), 1, {.padding = 8, .heads_first = true});
@@ -500,7 +499,7 @@ TEST_CASE("decode whose lists are cut into few pieces and into many is right, wh
 TEST_CASE("decode of long caches is right where they are split, and gives the same bits each time") {
     const AttentionCase attention(decode(
         "dtype=bf16 lengths=yes heads=8 kv_heads=1 head_dim=128 q_tokens=1 q_len=1 batch=3 kv_len=9000"));
-    for (const Candidate& candidate : sample(attention.problem(), 4)) {
+    for (const Candidate& candidate : sample(attention.problem(), 3)) {
         INFO(to_string(candidate));
         const std::vector<HostTensor> results = attention.run(candidate);
         CHECK(attention.fault_of(results) == "");

@@ -86,9 +86,10 @@ class EmbeddingCase {
 
 void check_problem(const std::string& text, std::size_t each, std::int64_t padding = 0) {
     const EmbeddingCase embedding(text + " vocabulary=1024 position_rows=64", padding);
-    for (const Candidate& candidate : test::sample(embedding.problem(), each)) {
-        if (padding % candidate.variant->access_elements(embedding.problem(), candidate.config) != 0)
-            continue;
+    const auto suits = [&](const Candidate& candidate) {
+        return padding % candidate.variant->access_elements(embedding.problem(), candidate.config) == 0;
+    };
+    for (const Candidate& candidate : test::sample(embedding.problem(), each, suits)) {
         INFO(text << " | " << to_string(candidate));
         CHECK(embedding.fault(candidate) == "");
     }

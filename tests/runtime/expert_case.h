@@ -85,13 +85,13 @@ class ExpertCase {
             const std::int64_t row = p_.gather ? pair / p_.top_k : place;
             for (std::int64_t c = 0; c < p_.out; ++c) {
                 const double bias = p_.bias ? number("bias", expert, c) : 0.0;
-                const double first = dot(x, row, weight, expert * p_.out + c) + bias;
+                const double first = product(x, row, weight, expert * p_.out + c) + bias;
                 if (!p_.gated) {
                     add(place, pair, c, activate(p_.activation, first));
                     continue;
                 }
                 const double up_bias = p_.gated_bias() ? number("up_bias", expert, c) : 0.0;
-                const double second = dot(x, row, up, expert * p_.out + c) + up_bias;
+                const double second = product(x, row, up, expert * p_.out + c) + up_bias;
                 add(place, pair, c, join_gated(p_.activation, first, second));
             }
         }
@@ -134,10 +134,9 @@ class ExpertCase {
         return tensor;
     }
 
-    [[nodiscard]] double dot(const std::vector<double>& x, std::int64_t row,
-                             const std::vector<double>& weight, std::int64_t weight_row) const {
-        return std::inner_product(x.begin() + row * p_.in, x.begin() + (row + 1) * p_.in,
-                                  weight.begin() + weight_row * p_.in, 0.0);
+    [[nodiscard]] double product(const std::vector<double>& x, std::int64_t row,
+                                 const std::vector<double>& weight, std::int64_t weight_row) const {
+        return dot(x.data() + row * p_.in, weight.data() + weight_row * p_.in, p_.in);
     }
     void add(std::int64_t place, std::int64_t pair, std::int64_t column, double value) {
         if (!p_.combine) {
@@ -160,16 +159,14 @@ class ExpertCase {
 
 /// Holds the default and `each` candidates of every variant against what is wanted.
 inline void check_candidates(const ExpertCase& experts, std::size_t each) {
-    for (const Candidate& candidate : sample(experts.problem(), each)) {
-        if (!experts.suits(candidate)) continue;
+    for (const Candidate& candidate : sample_of(experts, each)) {
         INFO(to_string(experts.problem()) << " | " << to_string(candidate));
         CHECK(experts.fault_of(experts.run(candidate)) == "");
     }
 }
 /// With starts and rows that are wrong: nothing is written behind any row.
 inline void check_gaps(const ExpertCase& experts, std::size_t each) {
-    for (const Candidate& candidate : sample(experts.problem(), each)) {
-        if (!experts.suits(candidate)) continue;
+    for (const Candidate& candidate : sample_of(experts, each)) {
         INFO(to_string(experts.problem()) << " | " << to_string(candidate));
         CHECK(experts.gaps_untouched(experts.run(candidate)));
     }

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <optional>
 #include <random>
@@ -15,13 +17,14 @@
 #include <utility>
 #include <vector>
 
+#include "cache/cache.h"
 #include "kernel_templates/catalog.h"
-#include "kernel_templates/space.h"
 #include "runtime/compile/compile_crew.h"
 #include "runtime/cuda/launcher.h"
 #include "runtime/cuda/memory.h"
 #include "runtime/cuda/stream.h"
 #include "runtime/workers/program.h"
+#include "tests/runtime/candidate_draw.h"
 #include "tests/support/minifloat.h"
 
 namespace hone::test {
@@ -109,34 +112,79 @@ class HostTensor {
     return error <= tolerance.relative_l2 ? "" : "relative error " + std::to_string(error);
 }
 
+/// In four sums that do not wait for one another: the references of large cases take seconds.
+inline double dot(const double* a, const double* b, std::int64_t count) {
+    double sum0 = 0;
+    double sum1 = 0;
+    double sum2 = 0;
+    double sum3 = 0;
+    std::int64_t k = 0;
+    for (; k + 4 <= count; k += 4) {
+        sum0 += a[k] * b[k];
+        sum1 += a[k + 1] * b[k + 1];
+        sum2 += a[k + 2] * b[k + 2];
+        sum3 += a[k + 3] * b[k + 3];
+    }
+    for (; k < count; ++k) sum0 += a[k] * b[k];
+    return (sum0 + sum1) + (sum2 + sum3);
+}
+
 inline double round_to(Dtype dtype, double value) {
     if (dtype == Dtype::fp32) return static_cast<float>(value);
     return rounded(value, dtype == Dtype::fp16 ? fp16_format : bf16_format);
 }
 
-/// The GPU and the compilers, opened once for the whole test program.
-struct Bench {
-    std::shared_ptr<const runtime::Driver> driver = runtime::Driver::load();
-    runtime::PrimaryContext context{driver, 0};
-    DeviceTraits traits = runtime::device_traits(*driver, 0);
-    runtime::CompileCrew crew{runtime::Nvrtc::load(), {.program = runtime::own_worker_program()}};
-
+/// The GPU, the compilers and the images that are kept, opened once for the whole test program.
+class Bench {
+  public:
     static Bench& get() {
         static Bench bench;
         return bench;
     }
 
-    /// Their images, in their order: each is compiled once in a test program, side by side with the others.
+    /// Their images, in their order: each is compiled once in a test program, side by side with the others,
+    /// or found in the cache that HONE_TEST_CACHE names, which keeps them from one program to the next.
     std::vector<runtime::CompileCrew::JobPtr> compile(const Problem& problem,
                                                       std::span<const Candidate> candidates) {
         std::vector<runtime::CompileCrew::JobPtr> jobs;
-        for (const Candidate& candidate : candidates) {
-            jobs.push_back(crew.add(runtime::candidate_image_key(problem, candidate, traits.arch(), ""),
-                                    runtime::candidate_request(problem, candidate, traits.arch())));
+        for (const Candidate& candidate : candidates) jobs.push_back(job_of(problem, candidate));
+        for (const auto& job : jobs) {
+            crew_.finish(*job, jobs);
+            if (images_ && !job->packed.stored.empty() && !std::exchange(job->stored, true))
+                images_->store_image(job->key, job->packed);
         }
-        for (const auto& job : jobs) crew.finish(*job, jobs);
         return jobs;
     }
+
+    std::shared_ptr<const runtime::Driver> driver = runtime::Driver::load();
+    runtime::PrimaryContext context{driver, 0};
+    DeviceTraits traits = runtime::device_traits(*driver, 0);
+
+  private:
+    static std::optional<cache::Cache> opened_images() {
+        const char* file = std::getenv("HONE_TEST_CACHE");
+        if (file == nullptr) return std::nullopt;
+        return cache::Cache::open(file);
+    }
+    [[nodiscard]] runtime::CompileCrew::JobPtr job_of(const Problem& problem, const Candidate& candidate) {
+        const cache::ImageKey key =
+            runtime::candidate_image_key(problem, candidate, traits.arch(), nvrtc_->version());
+        const std::string name = key_text(key);
+        if (const auto known = kept_.find(name); known != kept_.end()) return known->second;
+        if (std::optional<cache::Image> image = images_ ? images_->image(key) : std::nullopt) {
+            const auto job = std::make_shared<runtime::CompileJob>();
+            job->key = key;
+            job->state = runtime::CompileJob::State::done;
+            job->image.cubin = std::move(image->cubin);
+            return kept_[name] = job;
+        }
+        return crew_.add(key, runtime::candidate_request(problem, candidate, traits.arch()));
+    }
+
+    std::shared_ptr<const runtime::Nvrtc> nvrtc_ = runtime::Nvrtc::load();
+    std::optional<cache::Cache> images_ = opened_images();
+    std::map<std::string, runtime::CompileCrew::JobPtr> kept_;  ///< found there, by key
+    runtime::CompileCrew crew_{nvrtc_, {.program = runtime::own_worker_program()}};
 };
 
 /// Compiles the candidate and launches it, `launches` times back to back, with a workspace of just the size
@@ -176,33 +224,34 @@ inline std::vector<HostTensor> run_on_gpu(const Problem& problem, const Candidat
     return results;
 }
 
-/// Where a config stands in the order in which sample() draws: alike for all problems with these static
-/// fields, so that one image serves many of them, and is seen at many sizes.
-inline std::uint64_t draw_of(const std::string& static_fields, const Config& config) {
-    std::uint64_t draw = std::hash<std::string>()(static_fields);
-    for (const std::int64_t value : config.values) {
-        draw = (draw ^ static_cast<std::uint64_t>(value)) * 0x9e3779b97f4a7c15;
-        draw ^= draw >> 29;
-    }
+/// Which candidates have been tried, for the whole test program.
+inline CandidateDraw& candidate_draw() {
+    static CandidateDraw draw(Bench::get().traits);
     return draw;
 }
 
-/// The fallback and `each` configs of each variant, always the same ones, compiled.
-inline std::vector<Candidate> sample(const Problem& problem, std::size_t each) {
-    const DeviceTraits& traits = Bench::get().traits;
-    const std::string static_fields = static_text(problem);
-    std::vector<Candidate> chosen{*fallback(problem, traits)};
-    for (const Variant* variant : problem.family->variants) {
-        if (!runs_on(*variant, traits)) continue;
-        std::vector<std::pair<std::uint64_t, Config>> drawn;
-        for (const Config& config : enumerate(problem, *variant, traits)) {
-            if (Candidate{variant, config} != chosen.front())
-                drawn.emplace_back(draw_of(static_fields, config), config);
-        }
-        std::ranges::sort(drawn);
-        for (std::size_t i = 0; i < std::min(each, drawn.size()); ++i)
-            chosen.push_back({variant, drawn[i].second});
-    }
+/// The fallback and `each` configs of each variant, of those that `suits` takes; compiled. Problems with the
+/// same static fields have the same images, all of them where they are allowed, so that few are seen at many
+/// sizes.
+inline std::vector<Candidate> sample(const Problem& problem, std::size_t each,
+                                     const CandidateTest& suits = any_candidate) {
+    std::vector<Candidate> chosen = candidate_draw().with_fallback(problem, each, suits);
+    CHECK(!chosen.empty());
+    Bench::get().compile(problem, chosen);
+    return chosen;
+}
+
+/// The same of what suits a case's strides.
+template <class Case>
+std::vector<Candidate> sample_of(const Case& tried, std::size_t each) {
+    return sample(tried.problem(), each, [&](const Candidate& candidate) { return tried.suits(candidate); });
+}
+
+/// `count` configs of one variant, drawn likewise; it must have some.
+inline std::vector<Candidate> sample_variant(const Problem& problem, const Variant& variant,
+                                             std::size_t count, const CandidateTest& suits = any_candidate) {
+    std::vector<Candidate> chosen = candidate_draw().of_variant(problem, variant, count, suits);
+    CHECK(!chosen.empty());
     Bench::get().compile(problem, chosen);
     return chosen;
 }
@@ -213,29 +262,39 @@ struct TunableRange {
     std::int64_t most = 0;
 };
 
-/// `count` configs of each variant that has the tunables, with such values of them, spread over the space;
-/// compiled.
+/// `count` configs of each variant that has the tunables, with such values of them, drawn likewise; where
+/// such a variant runs, there must be some.
 inline std::vector<Candidate> sample_with(const Problem& problem, std::span<const TunableRange> wanted,
                                           std::size_t count) {
-    const DeviceTraits& traits = Bench::get().traits;
-    std::vector<Candidate> chosen;
-    for (const Variant* variant : problem.family->variants) {
-        const std::span tunables(variant->tunables);
-        const auto has = [&](const TunableRange& range) {
-            return std::ranges::find(tunables, range.name, &Tunable::name) != tunables.end();
-        };
-        if (!std::ranges::all_of(wanted, has) || !runs_on(*variant, traits)) continue;
-        std::vector<Config> configs = enumerate(problem, *variant, traits);
-        std::erase_if(configs, [&](const Config& config) {
-            return std::ranges::any_of(wanted, [&](const TunableRange& range) {
-                const auto named = std::ranges::find(tunables, range.name, &Tunable::name);
-                const std::int64_t value = config[static_cast<std::size_t>(named - tunables.begin())];
-                return value < range.least || value > range.most;
-            });
+    const auto index_of = [](const Variant& variant, const TunableRange& range) {
+        const std::span tunables(variant.tunables);
+        return static_cast<std::size_t>(std::ranges::find(tunables, range.name, &Tunable::name) -
+                                        tunables.begin());
+    };
+    const auto has_all = [&](const Variant& variant) {
+        return std::ranges::all_of(wanted, [&](const TunableRange& range) {
+            return index_of(variant, range) < variant.tunables.size();
         });
-        for (std::size_t i = 0; i < configs.size(); i += 1 + configs.size() / count)
-            chosen.push_back({variant, configs[i]});
+    };
+    const auto suits = [&](const Candidate& candidate) {
+        return std::ranges::all_of(wanted, [&](const TunableRange& range) {
+            const std::int64_t value = candidate.config[index_of(*candidate.variant, range)];
+            return value >= range.least && value <= range.most;
+        });
+    };
+    std::vector<Candidate> chosen;
+    bool exist = false;
+    bool run = false;
+    for (const Variant* variant : problem.family->variants) {
+        if (!has_all(*variant)) continue;
+        exist = true;
+        if (!runs_on(*variant, Bench::get().traits)) continue;
+        run = true;
+        const std::vector<Candidate> drawn = candidate_draw().of_variant(problem, *variant, count, suits);
+        chosen.insert(chosen.end(), drawn.begin(), drawn.end());
     }
+    REQUIRE(exist);
+    CHECK(chosen.empty() != run);
     Bench::get().compile(problem, chosen);
     return chosen;
 }

@@ -24,6 +24,17 @@ struct Values {
     std::int64_t padding = 0;  ///< elements between rows
 };
 
+double limit_of(const norm::NormProblem& norm) {
+    switch (norm.out_dtype()) {
+        case Dtype::fp32: return 1e-6;
+        case Dtype::fp16: return 1e-3;
+        case Dtype::bf16: return 5e-3;
+        case Dtype::int8: return 2e-2;      // half a step of max|y| / 127
+        case Dtype::fp8_e4m3: return 4e-2;  // 3 mantissa bits
+    }
+    return 0;
+}
+
 class NormCase {
   public:
     NormCase(const Problem& problem, const Values& values)
@@ -48,8 +59,8 @@ class NormCase {
         }
     }
 
-    /// Runs the candidate; the largest relative L2 error over the outputs, or infinity where codes are too
-    /// far off.
+    /// Runs the candidate; the largest relative L2 error of a row, or infinity where a sum or a single
+    /// element is too far off: of all rows together, a wrong one among thousands would hardly be seen.
     double error_of(const Candidate& candidate) {
         const Scalar stride = Scalar::of(stride_);
         const std::vector<HostTensor> results =
@@ -57,6 +68,8 @@ class NormCase {
                        {Scalar::of(norm_.rows), stride, stride, stride, stride, Scalar::of(values_.epsilon)});
         return compare(results);
     }
+
+    [[nodiscard]] double limit() const { return limit_of(norm_); }
 
   private:
     struct RowResult {
@@ -94,10 +107,13 @@ class NormCase {
     }
 
     [[nodiscard]] double compare(const std::vector<HostTensor>& results) const {
-        double difference = 0;
-        double total = 0;
+        double worst = 0;
         for (std::int64_t r = 0; r < norm_.rows; ++r) {
             const RowResult want = expected(r);
+            const double largest =
+                std::abs(*std::ranges::max_element(want.y, {}, [](double value) { return std::abs(value); }));
+            double difference = 0;
+            double total = 0;
             if (!results[norm::out].padding_untouched(r) ||
                 (norm_.residual && !results[norm::sum].padding_untouched(r)))
                 return std::numeric_limits<double>::infinity();
@@ -108,11 +124,15 @@ class NormCase {
                 if (!std::isfinite(got)) return std::numeric_limits<double>::infinity();
                 if (norm_.residual && results[norm::sum].at(r, c) != want.row[i])
                     return std::numeric_limits<double>::infinity();
-                difference += (got - want.y[i]) * (got - want.y[i]);
+                const double off = std::abs(got - want.y[i]);
+                if (off > limit() * (2 * std::abs(want.y[i]) + 0.5 * largest))
+                    return std::numeric_limits<double>::infinity();
+                difference += off * off;
                 total += want.y[i] * want.y[i];
             }
+            worst = std::max(worst, total > 0 ? std::sqrt(difference / total) : std::sqrt(difference));
         }
-        return total > 0 ? std::sqrt(difference / total) : std::sqrt(difference);
+        return worst;
     }
 
     Problem problem_;
@@ -122,39 +142,30 @@ class NormCase {
     std::vector<HostTensor> host_;
 };
 
-double limit_of(const norm::NormProblem& norm) {
-    switch (norm.out_dtype()) {
-        case Dtype::fp32: return 1e-6;
-        case Dtype::fp16: return 1e-3;
-        case Dtype::bf16: return 5e-3;
-        case Dtype::int8: return 2e-2;      // half a step of max|y| / 127
-        case Dtype::fp8_e4m3: return 4e-2;  // 3 mantissa bits
-    }
-    return 0;
-}
-
 /// `only`: the variants to try; all of them where it is empty.
 void check_problem(const std::string& text, const Values& values, std::size_t each = 2,
                    std::span<const std::string_view> only = {}) {
     const Problem problem = *parse_problem(text);
     NormCase norm_case(problem, values);
-    const double limit = limit_of(norm::NormProblem(problem));
-    for (const Candidate& candidate : sample(problem, each)) {
-        if (!only.empty() && std::ranges::find(only, candidate.variant->name) == only.end()) continue;
-        if (values.padding % candidate.variant->access_elements(problem, candidate.config) != 0) continue;
+    const auto suits = [&](const Candidate& candidate) {
+        return (only.empty() || std::ranges::find(only, candidate.variant->name) != only.end()) &&
+               values.padding % candidate.variant->access_elements(problem, candidate.config) == 0;
+    };
+    for (const Candidate& candidate : sample(problem, each, suits)) {
         const double error = norm_case.error_of(candidate);
         INFO(text << " | " << to_string(candidate) << " | scale " << values.scale);
-        CHECK(error <= limit);
+        CHECK(error <= norm_case.limit());
     }
 }
 
 }  // namespace
 
 TEST_CASE("every variant is right at usual, odd, short and long hidden sizes in every dtype") {
+    std::size_t turn = 0;  // the 16-bit dtypes, which differ in conversions alone, take turns
     for (const char* hidden :
          {"1", "32", "33", "127", "768", "1000", "4096", "4097", "5120", "16384", "65536"}) {
-        for (const char* dtype : {"bf16", "fp16", "fp32"}) {
-            for (const char* family : {"rmsnorm", "layernorm"}) {
+        for (const char* family : {"rmsnorm", "layernorm"}) {
+            for (const char* dtype : {++turn % 4 < 2 ? "bf16" : "fp16", "fp32"}) {
                 check_problem(std::string(family) + " dtype=" + dtype + " hidden=" + hidden + " rows=3", {},
                               1);
             }
@@ -169,7 +180,7 @@ TEST_CASE("residual and quantized outputs are right in every combination") {
                 for (const char* rest : {" dtype=bf16 hidden=4096 rows=5", " dtype=fp32 hidden=1000 rows=17",
                                          " dtype=fp16 hidden=513 rows=2"}) {
                     check_problem(std::string(family) + " output=" + output + " residual=" + residual + rest,
-                                  {});
+                                  {}, 1);
                 }
             }
         }
@@ -225,7 +236,7 @@ TEST_CASE("rows are right whatever the caches are told of them, in accesses of e
                 const Candidate candidate = parse_candidate(*problem.family, config).value();
                 if (!allowed(problem, candidate, Bench::get().traits)) continue;
                 INFO(text << " | " << config);
-                CHECK(norm_case.error_of(candidate) <= limit_of(norm));
+                CHECK(norm_case.error_of(candidate) <= norm_case.limit());
             }
         }
     }

@@ -123,7 +123,7 @@ constexpr std::array<Spread, 5> spreads{Spread::normal, Spread::uniform, Spread:
 
 }  // namespace
 
-// Small enough to run under a sanitizer (tests/run_gpu_tests.sh --sanitize).
+// Small enough to run under a sanitizer (tests/run_gpu_tests.py --sanitize).
 TEST_CASE("small weights of every format become the host's codes on the GPU") {
     check_drawn({.out = 67, .in = 96, .group = 32, .zeros = true}, Dtype::bf16);
     check_drawn({.out = 5, .in = 1100, .zeros = true}, Dtype::bf16);

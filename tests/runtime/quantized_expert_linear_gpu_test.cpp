@@ -121,7 +121,7 @@ void check_format(const char* format) {
 
 // Compiling takes most of the time: about 20 images a case, so that all cases together take as long as one.
 
-// Small enough to run under a sanitizer (tests/run_gpu_tests.sh --sanitize).
+// Small enough to run under a sanitizer (tests/run_gpu_tests.py --sanitize).
 TEST_CASE("small calls of experts with quantized weights are right") {
     for (const char* format : {formats[1], formats[3], formats[4], formats[6]}) {
         const std::string lead = std::string("dtype=bf16 ") + format;
@@ -197,7 +197,7 @@ TEST_CASE("rows that are copied in front of products of packed codes are right")
                                        "experts=4 top_k=2 in=256 out=144 tokens=150");
             if (!runs_on(*find_variant(*experts.problem().family, "wgmma_w16"), Bench::get().traits)) return;
             const std::vector<Candidate> copied =
-                sample_with(experts.problem(), {.name = "copied_x", .least = 1, .most = 1}, 3);
+                sample_with(experts.problem(), {.name = "copied_x", .least = 1, .most = 1}, 2);
             CHECK(!copied.empty());
             for (const Candidate& candidate : copied) {
                 INFO(format << option << to_string(candidate));
@@ -233,7 +233,7 @@ TEST_CASE("few last rows of an expert in narrow tiles are right") {
                 if (!runs_on(*find_variant(*experts.problem().family, "wgmma_w16"), Bench::get().traits))
                     return;
                 const std::vector<Candidate> narrow =
-                    sample_with(experts.problem(), {.name = "narrow_n", .least = 32, .most = 64}, 2);
+                    sample_with(experts.problem(), {.name = "narrow_n", .least = 32, .most = 64}, 1);
                 CHECK(!narrow.empty());
                 for (const Candidate& candidate : narrow) {
                     INFO(to_string(experts.problem()) << " | " << to_string(candidate));
@@ -273,7 +273,7 @@ TEST_CASE(
                                        "experts=4 top_k=2 in=256 out=144 tokens=150");
             if (!runs_on(*find_variant(*experts.problem().family, "wgmma_w16"), Bench::get().traits)) return;
             const std::vector<Candidate> steady =
-                sample_with(experts.problem(), {.name = "stages_together", .least = 0, .most = 0}, 3);
+                sample_with(experts.problem(), {.name = "stages_together", .least = 0, .most = 0}, 2);
             CHECK(!steady.empty());
             for (const Candidate& candidate : steady) {
                 INFO(to_string(experts.problem()) << " | " << to_string(candidate));

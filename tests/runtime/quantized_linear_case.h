@@ -310,11 +310,7 @@ class QuantizedCase {
 
     [[nodiscard]] double product(const std::vector<double>& x, std::int64_t token,
                                  const std::vector<double>& weight, std::int64_t row) const {
-        const double* a = x.data() + token * p_.in;
-        const double* b = weight.data() + row * p_.in;
-        double sum = 0;
-        for (std::int64_t k = 0; k < p_.in; ++k) sum += a[k] * b[k];
-        return sum;
+        return dot(x.data() + token * p_.in, weight.data() + row * p_.in, p_.in);
     }
     void expect() {
         const std::vector<double> x = multiplied_x();

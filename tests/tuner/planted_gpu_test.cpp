@@ -1,4 +1,6 @@
 // Kernels that fault, hang, write out of bounds or compute wrong numbers, on a real GPU.
+// Measures times: what else runs on the GPU or the CPU would make a kernel one that hangs, and two alike
+// different.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+# In 5 parts
 """Folders of small models with random weights, written by save_pretrained: texts alone, and beside the prompts of others, in parts
 and whole, and on pages that another text has filled. Each of their tokens has to be the likeliest for transformers.
 """
@@ -10,7 +11,7 @@ import tempfile
 import unittest
 from typing import Any, Dict, List, NamedTuple
 
-from decoder_support import CONFIGS, NEW_TOKENS, SIZES, TINY_LLAMA, made
+from decoder_support import CONFIGS, NEW_TOKENS, SIZES, TINY_LLAMA, made, part_of
 from support import DEVICE
 
 import torch
@@ -99,7 +100,7 @@ def saved(config: Any, folder: str, dtype: torch.dtype) -> Any:
 
 class Beside(unittest.TestCase):
     def test_in_float32_each_token_is_the_likeliest(self) -> None:
-        for name, config in CONFIGS.items():
+        for name, config in part_of(CONFIGS.items()):
             with self.subTest(model=name), tempfile.TemporaryDirectory() as folder:
                 model = saved(config(), folder, torch.float32)
                 texts = texts_of(folder)
@@ -113,7 +114,7 @@ class Beside(unittest.TestCase):
 
     def test_of_16_bits_as_many_tokens_are_the_likeliest_as_alone(self) -> None:
         """By the kernels that real models have; keys and values as numbers and as codes."""
-        for name, config in IN_16_BITS.items():
+        for name, config in part_of(IN_16_BITS.items()):
             for cache in (None, "fp8"):
                 with self.subTest(model=name, cache=cache), tempfile.TemporaryDirectory() as folder:
                     model = saved(config(), folder, torch.bfloat16)

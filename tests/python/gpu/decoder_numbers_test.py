@@ -1,3 +1,4 @@
+# In 3 parts
 """`hone score` beside transformers: log probabilities of a text in bfloat16, whose errors to float32 are held against those of
 transformers in bfloat16.
 """
@@ -10,7 +11,7 @@ import unittest
 from pathlib import Path
 from typing import Any, List
 
-from decoder_support import CONFIGS, TINY_LLAMA, made, told
+from decoder_support import CONFIGS, TINY_LLAMA, made, part_of, told
 from support import DEVICE
 
 import torch
@@ -56,7 +57,7 @@ class Bf16(unittest.TestCase):
         tokenizer = Tokenizer.from_file(str(source / "tokenizer.json"))
         ids = [0, *tokenizer.encode(words, add_special_tokens=False).ids]  # as `hone score` begins a window
         self.assertLess(len(ids), 1024)
-        for name in IN_BF16:
+        for name in part_of(IN_BF16):
             with self.subTest(model=name), tempfile.TemporaryDirectory() as folder:
                 shutil.copy(source / "tokenizer.json", folder)
                 text = Path(folder) / "text"

@@ -5,10 +5,11 @@ weights. Where transformers is missing, importing this skips the module that doe
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import unittest
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict, Iterable, List
 
 from support import DEVICE
 
@@ -107,6 +108,12 @@ def made(config: Any, seed: int = 7, embedded: float = 1) -> Any:
             else:
                 parameter.normal_(0, 1.5 * parameter.shape[-1] ** -0.5)
     return model
+
+
+def part_of(those: Iterable[Any]) -> List[Any]:
+    """Those of this process: HONE_TEST_PART=2/4 is every fourth one from the second on, and all without it."""
+    part, parts = map(int, os.environ.get("HONE_TEST_PART", "1/1").split("/"))
+    return list(those)[part - 1 :: parts]
 
 
 def told(*words: str) -> Any:

@@ -21,7 +21,8 @@ from hone import nn as hone_nn
 from hone._operators.stored import StoredWeight, blocks_of, groups_of
 
 MOST = 160
-TOKENS = (1, 3, 17, MOST)
+TOKENS = (1, 3, 17)
+FEW = 17  # the most of what shows options, whose kernels are half as many
 
 
 def code_place(row: int, column: int, columns: int, bits: int) -> tuple:
@@ -137,11 +138,11 @@ class Prepared(QuantizedCase):
             {"group": 64, "norm": True, "activation": "silu"},
             {"zeros": True},
         ):
-            self.check(hone.QuantizedLinear(512, 320, max_tokens=MOST, **more))
+            self.check(hone.QuantizedLinear(512, 320, max_tokens=FEW, **more))
 
     def test_8_bits(self):
         for more in ({}, {"dtype": "fp16", "bias": True, "activation": "gelu_tanh"}, {"norm": True}):
-            self.check(hone.QuantizedLinear(512, 320, "w8a16", max_tokens=MOST, **more))
+            self.check(hone.QuantizedLinear(512, 320, "w8a16", max_tokens=FEW, **more))
 
     def test_codes_times_codes(self):
         for kind, more in (
@@ -153,7 +154,7 @@ class Prepared(QuantizedCase):
             ("fp8", {"group": 128}),
             ("fp8", {"group": 128, "quantized_x": True, "residual": True}),
         ):
-            self.check(hone.QuantizedLinear(512, 320, kind, max_tokens=MOST, **more))
+            self.check(hone.QuantizedLinear(512, 320, kind, max_tokens=FEW, **more))
 
     def test_odd_sizes(self):
         for kind, more in (
@@ -162,7 +163,7 @@ class Prepared(QuantizedCase):
             ("w8a8", {"quantized_x": True}),
             ("fp8", {}),
         ):
-            self.check(hone.QuantizedLinear(101, 77, kind, max_tokens=MOST, **more), tokens=(1, 17, MOST))
+            self.check(hone.QuantizedLinear(101, 77, kind, max_tokens=FEW, **more))
 
     def test_a_layer_of_a_model(self):
         self.check(hone.QuantizedLinear(3584, 4608, group=128, max_tokens=MOST, bias=True), tokens=(1, MOST))

@@ -19,6 +19,14 @@ from torch import Tensor
 from torch.nn import functional
 
 import hone
+from hone._torch import attention as _attention
+from hone._torch import prepared as _prepared
+
+# What is compiled before it is needed: each larger size is another image, of which a test has to see a few only. Set before the
+# operators are imported, which are prepared for more when a call is of more.
+FIRST_ROWS = 16
+_prepared.FIRST_ROWS = FIRST_ROWS
+_attention._PREPARED._first = (4, 64, 256)
 
 DEVICE = torch.device("cuda", 0)
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
