@@ -14,10 +14,12 @@ namespace {
 /// Sequences of a step during which the next one is prepared. Fewer are planned in no time, and where all of
 /// them end by an end id, the step behind is for nobody, and whoever comes waits for it.
 constexpr std::size_t least_ahead = 8;
-/// Of what a step is expected to take, and of what preparing took the last time: so much sooner than it ends
-/// the next one is prepared.
-constexpr double early_share = 0.05;
+/// The next step is prepared so much sooner than the one under way will end at the soonest: such a share of
+/// what that takes, and so many times what preparing took the last time.
+constexpr double early_share = 0.03;
 constexpr double preparing_times = 2;
+/// How fast it is forgotten that a step was quicker than expected.
+constexpr double forgotten = 1.0 / 16;
 
 double seconds(std::chrono::steady_clock::duration time) {
     return std::chrono::duration<double>(time).count();
@@ -193,11 +195,14 @@ bool Engine::prepare_ahead(std::unique_lock<std::mutex>& lock) {
     return true;
 }
 
+/// The step under way, as far as is known; 0: nothing is.
+double Engine::expected_s() const {
+    if (scheduler_.expected_s() > 0) return scheduler_.expected_s();
+    return scheduler_.load().prompt_tokens == 0 ? plain_step_s_ : other_step_s_;
+}
+
 Engine::Clock::time_point Engine::time_to_prepare() const {
-    const double last_s = scheduler_.load().prompt_tokens == 0 ? plain_step_s_ : other_step_s_;
-    const double expected_s = scheduler_.expected_s();
-    const double step_s = expected_s > 0 ? expected_s : last_s;
-    const double until_s = step_s * (1 - early_share) - preparing_times * preparing_s_;
+    const double until_s = (1 - early_share) * least_share_ * expected_s() - preparing_times * preparing_s_;
     return begun_ + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(until_s));
 }
 
@@ -215,6 +220,10 @@ void Engine::note_times(Clock::time_point begun, Clock::time_point ended) {
     }
     if (last_end_) times_.between_steps_s += seconds(begun - *last_end_);
     last_end_ = ended;
+    if (expected_s() > 0) {
+        const double share = std::min(step_s / expected_s(), 1.0);
+        least_share_ = std::min(share, least_share_ + forgotten * (share - least_share_));
+    }
     (scheduler_.load().prompt_tokens == 0 ? plain_step_s_ : other_step_s_) = step_s;
     scheduler_.note_time(step_s);
 }

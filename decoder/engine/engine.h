@@ -116,6 +116,7 @@ class Engine final : public TokenEngine {
     [[nodiscard]] bool finish_step(std::unique_lock<std::mutex>& lock, const std::stop_token& stop);
     void prepare(const std::vector<StepPart>& parts, std::unique_lock<std::mutex>& lock);
     [[nodiscard]] bool prepare_ahead(std::unique_lock<std::mutex>& lock);
+    [[nodiscard]] double expected_s() const;
     [[nodiscard]] Clock::time_point time_to_prepare() const;
     void launch(std::span<const int> drawn);
     void note_times(Clock::time_point begun, Clock::time_point ended);
@@ -140,7 +141,8 @@ class Engine final : public TokenEngine {
     std::optional<Clock::time_point> last_end_;  ///< of the step before, where another one follows at once
     double plain_step_s_ = 0;                    ///< what the last step without prompts took
     double other_step_s_ = 0;                    ///< and the last one with them
-    double preparing_s_ = 0;                     ///< what it took to prepare the last step
+    double least_share_ = 1;  ///< what the quickest of the last steps took of what was expected of it
+    double preparing_s_ = 0;  ///< what it took to prepare the last step
     /// A request has come that the step prepared ahead would have room for.
     std::atomic<bool> is_outdated_{false};
     std::string failure_;
