@@ -71,7 +71,6 @@ void Scheduler::leave(Sequences& texts, Sequences::iterator text) {
     Sequence& sequence = text->second;
     pool_.release(sequence.pages);
     sequence.pages.clear();
-    sequence.has_left = true;
     if (sequence.steps > 0) {
         left_.insert(texts.extract(text));
     } else {
@@ -79,6 +78,7 @@ void Scheduler::leave(Sequences& texts, Sequences::iterator text) {
     }
 }
 
+/// Unless it has left before.
 void Scheduler::leave(RequestId id) {
     for (Sequences* texts : {&running_, &waiting_}) {
         if (const auto found = texts->find(id); found != texts->end()) return leave(*texts, found);
@@ -110,7 +110,7 @@ void Scheduler::plan(Step& step) {
 void Scheduler::forget(Step& step) {
     for (std::size_t i = 0; i < step.parts.size(); ++i) {
         Sequence& sequence = *step.sequences[i];
-        if (--sequence.steps == 0 && sequence.has_left) left_.erase(step.parts[i].request);
+        if (--sequence.steps == 0) left_.erase(step.parts[i].request);
     }
     step.parts.clear();
     step.sequences.clear();
@@ -326,10 +326,8 @@ bool Scheduler::start(Sequence& sequence) {
 
 void Scheduler::note_begun() {
     if (!step_.is_planned || step_.has_begun) return;
-    for (std::size_t i = 0; i < step_.parts.size(); ++i) {
-        Sequence& sequence = *step_.sequences[i];
-        if (!sequence.has_left) advance(sequence, static_cast<int>(step_.parts[i].tokens.size()));
-    }
+    for (std::size_t i = 0; i < step_.parts.size(); ++i)
+        advance(*step_.sequences[i], static_cast<int>(step_.parts[i].tokens.size()));
     step_.has_begun = true;
 }
 
@@ -344,7 +342,7 @@ void Scheduler::await_tokens() {
         sequence.tokens.push_back(unknown_token);
         sequence.awaited = number++;
         ++sequence.drawn;
-        if (--sequence.new_tokens_left == 0 && !sequence.has_left) leave(step_.parts[i].request);
+        if (--sequence.new_tokens_left == 0) leave(step_.parts[i].request);
     }
 }
 
@@ -365,7 +363,7 @@ std::vector<NewToken> Scheduler::complete(std::span<const int> drawn) {
         made.push_back(token);
         if (token.end == NewToken::End::none) continue;
         sequence.is_silent = true;
-        if (!sequence.has_left) leave(part.request);
+        leave(part.request);
     }
     counters_.steps += step_.parts.empty() ? 0 : 1;
     counters_.mixed_steps += step_.load.is_mixed() ? 1 : 0;

@@ -100,7 +100,7 @@ class Scheduler {
     /// at once, as whoever gets them is computed later. False: there is no such request, or it has ended.
     bool cancel(RequestId id);
     /// Nobody has anything to compute, and no step is under way.
-    [[nodiscard]] bool idle() const { return running_.empty() && waiting_.empty() && !step_.is_planned; }
+    [[nodiscard]] bool idle() const { return running_.empty() && waiting_.empty() && left_.empty(); }
 
     /// The next step, or the one under way; complete() has to follow. Without parts only when idle(). What it
     /// points to is valid until then.
@@ -147,7 +147,6 @@ class Scheduler {
         int drawn = 0;
         int awaited = -1;        ///< the last token is that one of those the step under way draws
         int steps = 0;           ///< under way and planned, that have a part of it
-        bool has_left = false;   ///< no later step has a part of it
         bool is_silent = false;  ///< nobody hears of its tokens any more: cancelled, or ended by an end id
 
         [[nodiscard]] int left() const { return static_cast<int>(tokens.size()) - computed; }
