@@ -405,16 +405,14 @@ TEST_CASE("an engine that goes while its steps follow each other leaves a model 
 }
 
 TEST_CASE("tokens of a step are heard also where the next one, which was prepared, cannot be launched") {
-    const test::FakeMachine machine(
-        "launch:match=sample_row:late_us=5000;launch:match=sample_row:fail=1:after=4");
+    const test::FakeMachine machine(late_by(5000) + ";launch:match=sample_row:fail=1:after=20");
     RunningModel model(options_of_many());
     Engine engine(model);
     std::vector<Heard> heard(8);
     for (Heard& one : heard) engine.submit({.prompt = {1, 2, 3}, .max_new_tokens = 50}, one.listener());
-    for (Heard& one : heard) {
-        CHECK(one.failure().find("CUDA_ERROR_INVALID_VALUE") != std::string::npos);
-        CHECK(one.tokens().size() == 3);
-    }
+    for (Heard& one : heard) CHECK(one.failure().find("CUDA_ERROR_INVALID_VALUE") != std::string::npos);
+    CHECK(heard.front().tokens().size() == 19);
+    CHECK(engine.state().times.prepared_steps > 0);
 }
 
 TEST_CASE("tokens of a step are heard also where the next step fails") {
