@@ -11,6 +11,20 @@
 namespace hone::decoder {
 namespace {
 
+/// Sequences of a step during which the next one is prepared. Fewer are planned in no time, and where all of
+/// them end by an end id, the step behind is for nobody, and whoever comes waits for it.
+constexpr std::size_t least_ahead = 8;
+/// The next step is prepared so much sooner than the one under way will end at the soonest: such a share of
+/// what that takes, and so many times what preparing took the last time.
+constexpr double early_share = 0.03;
+constexpr double preparing_times = 2;
+/// How fast it is forgotten that a step was quicker than expected.
+constexpr double forgotten = 1.0 / 16;
+
+double seconds(std::chrono::steady_clock::duration time) {
+    return std::chrono::duration<double>(time).count();
+}
+
 SchedulerOptions scheduler_options(const Capacity& capacity, EngineOptions options) {
     return {.pages = static_cast<int>(capacity.pages),
             .page_size = static_cast<int>(capacity.page_size),
@@ -52,6 +66,7 @@ RequestId Engine::submit(TextRequest request, Listener listener) {
         scheduler_.cancel(id);  // nobody would hear of it
         throw;
     }
+    if (scheduler_.has_room_for_next()) is_outdated_ = true;
     work_.notify_all();
     return id;
 }
@@ -84,7 +99,7 @@ void Engine::run(const std::stop_token& stop) {
         say_started();
         while (work_.wait(lock, stop, [&] { return !scheduler_.idle(); })) {
             if (stop.stop_requested()) return;
-            compute_step(lock);
+            compute_steps(lock, stop);
         }
     } catch (const std::exception& error) {
         if (!lock.owns_lock()) lock.lock();
@@ -98,32 +113,19 @@ void Engine::say_started() {
     started_.notify_all();
 }
 
-/// Requests may come and be cancelled while the GPU computes.
-void Engine::compute_step(std::unique_lock<std::mutex>& lock) {
+/// Until one has to be planned behind the end of the one before.
+void Engine::compute_steps(std::unique_lock<std::mutex>& lock, const std::stop_token& stop) {
     const std::vector<StepPart>& parts = scheduler_.next();
     if (parts.empty()) {
         note_drawn();
         return hand_out(lock);
     }
-    std::vector<Draw> draws;
-    for (const StepPart& part : parts) {
-        if (!part.samples) continue;
-        const auto found = requests_.find(part.request);
-        draws.push_back(found == requests_.end() ? Draw{} : Draw{found->second.wishes, part.drawn});
+    prepare(parts, lock);
+    lock.unlock();
+    launch({});
+    lock.lock();
+    while (finish_step(lock, stop)) {
     }
-    lock.unlock();
-    const Clock::time_point begun = Clock::now();
-    model_.forward().start(parts, draws);
-    lock.lock();
-    note_drawn();
-    hand_out(lock);
-    scheduler_.note_begun();
-    lock.unlock();
-    const std::vector<int> drawn = model_.forward().finish();
-    const Clock::time_point ended = Clock::now();
-    lock.lock();
-    note_times(begun, ended);
-    drawn_ = scheduler_.complete(drawn);
     hand_out_first(lock);
     if (scheduler_.idle()) {
         last_end_.reset();
@@ -132,8 +134,84 @@ void Engine::compute_step(std::unique_lock<std::mutex>& lock) {
     }
 }
 
+/// The step that has been launched. Requests may come and be cancelled while the GPU computes. Returns
+/// whether the next one has been launched at its end.
+bool Engine::finish_step(std::unique_lock<std::mutex>& lock, const std::stop_token& stop) {
+    note_drawn();
+    hand_out(lock);
+    scheduler_.note_begun();
+    const bool is_ready = !stop.stop_requested() && prepare_ahead(lock);
+    lock.unlock();
+    const std::vector<int> drawn = model_.forward().finish();
+    const Clock::time_point begun = begun_;
+    const Clock::time_point ended = Clock::now();
+    const bool goes_on = is_ready && !is_outdated_;
+    const auto complete = [&] {
+        lock.lock();
+        note_times(begun, ended);
+        times_.prepared_steps += goes_on ? 1 : 0;
+        if (!goes_on) scheduler_.drop_ahead();
+        drawn_ = scheduler_.complete(drawn);
+    };
+    try {
+        if (goes_on) launch(drawn);
+    } catch (...) {
+        complete();
+        throw;
+    }
+    complete();
+    return goes_on;
+}
+
+/// Writes down what the next launch() begins.
+void Engine::prepare(const std::vector<StepPart>& parts, std::unique_lock<std::mutex>& lock) {
+    std::vector<Draw> draws;
+    draws.reserve(parts.size());
+    for (const StepPart& part : parts) {
+        if (!part.samples) continue;
+        const auto found = requests_.find(part.request);
+        draws.push_back(found == requests_.end() ? Draw{} : Draw{found->second.wishes, part.drawn});
+    }
+    lock.unlock();
+    model_.forward().prepare(parts, draws);
+    lock.lock();
+}
+
+/// The next step, while the GPU computes, and shortly before it has ended: who comes until then may have a
+/// part in it. Returns whether there is one.
+bool Engine::prepare_ahead(std::unique_lock<std::mutex>& lock) {
+    if (scheduler_.next().size() < least_ahead) return false;
+    const Clock::time_point when = time_to_prepare();
+    lock.unlock();
+    const bool has_ended = model_.forward().wait_until(when);
+    lock.lock();
+    if (has_ended) return false;
+    const Clock::time_point begun = Clock::now();
+    is_outdated_ = false;
+    const std::vector<StepPart>& parts = scheduler_.next_ahead();
+    if (parts.empty()) return false;
+    prepare(parts, lock);
+    preparing_s_ = seconds(Clock::now() - begun);
+    return true;
+}
+
+/// The step under way, as far as is known; 0: nothing is.
+double Engine::expected_s() const {
+    if (scheduler_.expected_s() > 0) return scheduler_.expected_s();
+    return scheduler_.load().prompt_tokens == 0 ? plain_step_s_ : other_step_s_;
+}
+
+Engine::Clock::time_point Engine::time_to_prepare() const {
+    const double until_s = (1 - early_share) * least_share_ * expected_s() - preparing_times * preparing_s_;
+    return begun_ + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(until_s));
+}
+
+void Engine::launch(std::span<const int> drawn) {
+    begun_ = Clock::now();
+    model_.forward().launch(drawn);
+}
+
 void Engine::note_times(Clock::time_point begun, Clock::time_point ended) {
-    const auto seconds = [](Clock::duration time) { return std::chrono::duration<double>(time).count(); };
     const double step_s = seconds(ended - begun);
     times_.steps_s += step_s;
     if (scheduler_.load().is_mixed()) {
@@ -142,6 +220,11 @@ void Engine::note_times(Clock::time_point begun, Clock::time_point ended) {
     }
     if (last_end_) times_.between_steps_s += seconds(begun - *last_end_);
     last_end_ = ended;
+    if (expected_s() > 0) {
+        const double share = std::min(step_s / expected_s(), 1.0);
+        least_share_ = std::min(share, least_share_ + forgotten * (share - least_share_));
+    }
+    (scheduler_.load().prompt_tokens == 0 ? plain_step_s_ : other_step_s_) = step_s;
     scheduler_.note_time(step_s);
 }
 

@@ -45,12 +45,13 @@ inline void note_failure(std::string& failure, std::string_view why) noexcept {
     }
 }
 
-/// Seconds of steps, from when their inputs are written until the host has the tokens.
+/// Seconds of steps, from when the GPU is told of them until the host has the tokens.
 struct StepTimes {
     double steps_s = 0;
-    double mixed_steps_s = 0;     ///< of those with prompts beside texts that grow
-    double expected_mixed_s = 0;  ///< what these were expected to take
-    double between_steps_s = 0;   ///< from a step to the next, where there was one to compute
+    double mixed_steps_s = 0;          ///< of those with prompts beside texts that grow
+    double expected_mixed_s = 0;       ///< what these were expected to take
+    double between_steps_s = 0;        ///< from a step to the next, where there was one to compute
+    std::uint64_t prepared_steps = 0;  ///< that were ready when the one before ended
 };
 
 struct EngineState {
@@ -111,7 +112,13 @@ class Engine final : public TokenEngine {
 
     void run(const std::stop_token& stop);
     void say_started();
-    void compute_step(std::unique_lock<std::mutex>& lock);
+    void compute_steps(std::unique_lock<std::mutex>& lock, const std::stop_token& stop);
+    [[nodiscard]] bool finish_step(std::unique_lock<std::mutex>& lock, const std::stop_token& stop);
+    void prepare(const std::vector<StepPart>& parts, std::unique_lock<std::mutex>& lock);
+    [[nodiscard]] bool prepare_ahead(std::unique_lock<std::mutex>& lock);
+    [[nodiscard]] double expected_s() const;
+    [[nodiscard]] Clock::time_point time_to_prepare() const;
+    void launch(std::span<const int> drawn);
     void note_times(Clock::time_point begun, Clock::time_point ended);
     void note_drawn();
     void note(const NewToken& token);
@@ -130,7 +137,14 @@ class Engine final : public TokenEngine {
     std::vector<std::pair<std::shared_ptr<const Listener>, NewToken>> news_;
     std::uint64_t new_tokens_ = 0;
     StepTimes times_;
+    Clock::time_point begun_;                    ///< the step under way
     std::optional<Clock::time_point> last_end_;  ///< of the step before, where another one follows at once
+    double plain_step_s_ = 0;                    ///< what the last step without prompts took
+    double other_step_s_ = 0;                    ///< and the last one with them
+    double least_share_ = 1;  ///< what the quickest of the last steps took of what was expected of it
+    double preparing_s_ = 0;  ///< what it took to prepare the last step
+    /// A request has come that the step prepared ahead would have room for.
+    std::atomic<bool> is_outdated_{false};
     std::string failure_;
     std::atomic<bool> started_{false};
     std::jthread thread_;  ///< the last: ends before what it uses

@@ -18,8 +18,10 @@ constexpr std::int64_t graph_sizes[] = {1,   2,   4,   8,   16,  24,  32,  48,  
                                         192, 224, 256, 320, 384, 448, 512, 640, 768, 896, 1024};
 /// In place of a token that is not there yet.
 constexpr std::int32_t not_drawn = -1;
-/// How often a wait looks for tokens until it asks the driver whether the step has failed.
+/// How often a wait looks for tokens until it asks the driver whether the step has failed, and what time it
+/// is.
 constexpr int looks_between_questions = 1000;
+constexpr int looks_between_clocks = 50;
 /// Lengths that a graph's attention is chosen for: this one, and each as many times as long as the one
 /// before. It reads what is there, whatever its graph's length is.
 constexpr std::int64_t least_graph_length = 1024;
@@ -378,7 +380,18 @@ runtime::Graph Forward::capture_step(const Step& step) {
     });
 }
 
+/// Filled up to the size of a graph.
+Forward::Step Forward::step_of_singles(std::span<const StepPart> parts) {
+    std::int64_t kv_len = 1;
+    for (const StepPart& part : parts) kv_len = std::max<std::int64_t>(kv_len, part.begin + 1);
+    const std::int64_t room = padded(std::ssize(parts));
+    small_.begin();
+    small_.fill_one_each(parts, room);
+    return step_of_one_each(small_, room, kv_len);
+}
+
 Forward::Step Forward::step_of_any(std::span<const StepPart> parts) {
+    large_.begin();
     const PackedStep packed = large_.fill(parts, capacity_.page_size);
     return {.inputs = large_,
             .tokens = packed.tokens,
@@ -403,38 +416,41 @@ void Forward::fill_draws(const StepInputs& inputs, std::span<const Draw> draws) 
     }
 }
 
-void Forward::start(std::span<const StepPart> parts, std::span<const Draw> draws,
-                    std::optional<Part> without) {
+void Forward::prepare(std::span<const StepPart> parts, std::span<const Draw> draws) {
     const bool one_each = std::ranges::all_of(
         parts, [](const StepPart& part) { return part.samples && part.tokens.size() == 1; });
-    const bool filters = std::ranges::any_of(draws, [](const Draw& draw) { return draw.wishes.filters(); });
-    const auto sequences = static_cast<std::int64_t>(parts.size());
-    rows_ = static_cast<std::int64_t>(draws.size());
-    if (one_each) {
-        std::int64_t kv_len = 1;
-        for (const StepPart& part : parts) kv_len = std::max<std::int64_t>(kv_len, part.begin + 1);
-        const std::int64_t room = padded(sequences);
-        small_.fill_one_each(parts, room);
-        fill_draws(small_, draws);
-        expect_tokens(room);
-        small_.send(room);
-        const StepGraph& step = graph_of(room, kv_len, filters);
-        runtime::check(gpu_.driver(), gpu_.driver().cuGraphLaunch(step.graph.get(), gpu_.stream()),
-                       "launching a step's graph");
-        step.calls.launched();
-        return;
-    }
-    Step step = step_of_any(parts);
-    step.without = without;
-    fill_draws(large_, draws);
-    expect_tokens(rows_);
-    large_.send(sequences);
+    prepared_.emplace(one_each ? step_of_singles(parts) : step_of_any(parts), std::ssize(draws));
+    prepared_->step.filters =
+        std::ranges::any_of(draws, [](const Draw& draw) { return draw.wishes.filters(); });
+    fill_draws(prepared_->step.inputs, draws);
+}
+
+void Forward::launch(std::span<const int> drawn) {
+    Step& step = prepared_->step;
+    rows_ = prepared_->rows;
+    step.inputs.fill_awaited(drawn);
+    expect_tokens(step.one_each ? step.sequences : rows_);
+    step.inputs.send(step.sequences);
+    if (step.one_each) return launch_graph(step);
     enqueue_prompts(step, rows_);
     if (rows_ == 0) return;
     step.sequences = rows_;
-    step.filters = filters;
     enqueue(Part::head, 0, step);
     enqueue(Part::sampling, 0, step);
+}
+
+void Forward::launch_graph(const Step& step) {
+    const StepGraph& graph = graph_of(step.sequences, step.kv_len, step.filters);
+    runtime::check(gpu_.driver(), gpu_.driver().cuGraphLaunch(graph.graph.get(), gpu_.stream()),
+                   "launching a step's graph");
+    graph.calls.launched();
+}
+
+void Forward::start(std::span<const StepPart> parts, std::span<const Draw> draws,
+                    std::optional<Part> without) {
+    prepare(parts, draws);
+    prepared_->step.without = without;
+    launch({});
 }
 
 /// Tokens of so many rows will be written to the host's memory.
@@ -452,12 +468,19 @@ bool Forward::has_tokens() const {
 
 // The driver says that a kernel has ended some microseconds after what it wrote is there, and after a longer
 // wait some hundreds.
-std::vector<int> Forward::finish() {
+bool Forward::wait_until(std::chrono::steady_clock::time_point end) {
     for (int look = 1; !has_tokens(); ++look) {
         if (look % looks_between_questions == 0 && gpu_.done()) break;
+        if (look % looks_between_clocks == 0 && std::chrono::steady_clock::now() >= end) return false;
         pause();
     }
+    return true;
+}
+
+std::vector<int> Forward::finish() {
+    static_cast<void>(wait_until(std::chrono::steady_clock::time_point::max()));
     std::vector<int> tokens;
+    tokens.reserve(elements(rows_));
     for (const std::int32_t token : memory_->drawn.span().first(elements(rows_))) {
         if (token < 0 || token >= model_.model.vocab_size) throw DecoderError(no_token(token, tokens.size()));
         tokens.push_back(token);

@@ -2,6 +2,7 @@
 // of sequences and pages, not whose they are. One thread.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -77,10 +78,17 @@ class Forward {
             const Capacity& capacity);
     ~Forward();
 
-    /// Begins to compute the parts and to draw a token for each that samples, as `draws` has them one by one:
+    /// Writes down a step of these parts, which draws a token for each that samples, as `draws` has them one
+    /// by one. Also while the step before is computed, whose tokens parts may wait for.
+    void prepare(std::span<const StepPart> parts, std::span<const Draw> draws);
+    /// Begins to compute what was prepared last, behind the step whose tokens finish() has given, `drawn`:
     /// the GPU is at work when it returns. Throws CudaError or Error.
+    void launch(std::span<const int> drawn);
+    /// Both, where no part waits for a token.
     void start(std::span<const StepPart> parts, std::span<const Draw> draws) { start(parts, draws, {}); }
-    /// Waits for what start() began. Returns the tokens, as many as draws. Throws CudaError, and DecoderError
+    /// Waits for what was launched until then. Returns whether finish() has nothing left to wait for.
+    [[nodiscard]] bool wait_until(std::chrono::steady_clock::time_point end);
+    /// Waits for what was launched. Returns the tokens, as many as draws. Throws CudaError, and DecoderError
     /// where the GPU left no token of the vocabulary.
     [[nodiscard]] std::vector<int> finish();
 
@@ -140,6 +148,10 @@ class Forward {
     /// does.
     void require(Status status, const char* what) const;
 
+    struct Prepared {
+        Step step;
+        std::int64_t rows = 0;  ///< that tokens are drawn from
+    };
     /// Without this part, for benchmarks: of steps with prompts alone.
     void start(std::span<const StepPart> parts, std::span<const Draw> draws, std::optional<Part> without);
     [[nodiscard]] static Step step_of_one_each(const StepInputs& inputs, std::int64_t sequences,
@@ -212,8 +224,10 @@ class Forward {
     [[nodiscard]] std::int64_t bytes_of(Part part, std::int64_t sequences, std::int64_t kv_len) const;
     [[nodiscard]] std::int64_t padded(std::int64_t sequences) const;
     [[nodiscard]] std::int64_t length_bucket(std::int64_t kv_len) const;
-    /// Writes the inputs of a step of these parts.
+    /// Both write the inputs of a step of these parts.
+    [[nodiscard]] Step step_of_singles(std::span<const StepPart> parts);
     [[nodiscard]] Step step_of_any(std::span<const StepPart> parts);
+    void launch_graph(const Step& step);
     void fill_draws(const StepInputs& inputs, std::span<const Draw> draws);
     void expect_tokens(std::int64_t rows);
     [[nodiscard]] bool has_tokens() const;
@@ -229,6 +243,7 @@ class Forward {
     StepInputs large_;
     std::unique_ptr<Memory> memory_;
     std::unique_ptr<Variation> mark_;
+    std::optional<Prepared> prepared_;
     std::int64_t rows_ = 0;     ///< that the step under way draws tokens from
     std::int64_t sampled_ = 0;  ///< these, and those of nobody that fill a graph up
     std::map<GraphKind, StepGraph> graphs_;

@@ -1,6 +1,7 @@
 #include "decoder/forward/step_inputs.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace hone::decoder {
 namespace {
@@ -37,11 +38,18 @@ StepInputs::StepInputs(const Gpu& gpu, std::int64_t tokens, std::int64_t sequenc
       tokens_(tokens),
       sequences_(sequences),
       pages_a_sequence_(pages_a_sequence),
-      host_memory_(gpu.driver(), static_cast<std::size_t>(block_bytes(tokens, sequences, pages_a_sequence))),
-      device_memory_(gpu.driver(), host_memory_.size()),
-      host_(arrays_from(host_memory_.data())),
-      device_(arrays_from(device_memory_.data())) {
-    std::ranges::fill(host_memory_.span(), std::byte{0});
+      device_memory_(gpu.driver(),
+                     static_cast<std::size_t>(block_bytes(tokens, sequences, pages_a_sequence))),
+      device_(arrays_from(device_memory_.data())),
+      sides_{side(), side()} {
+    awaited_.reserve(static_cast<std::size_t>(sequences));
+}
+
+StepInputs::Side StepInputs::side() const {
+    runtime::PinnedBuffer<std::byte> memory(gpu_.driver(), device_memory_.size());
+    std::ranges::fill(memory.span(), std::byte{0});
+    const Arrays arrays = arrays_from(memory.data());
+    return {std::move(memory), arrays};
 }
 
 StepInputs::Arrays StepInputs::arrays_from(std::byte* base) const {
@@ -63,62 +71,71 @@ StepInputs::Arrays StepInputs::arrays_from(std::byte* base) const {
     return arrays;
 }
 
-void StepInputs::fill_one_each(std::span<const StepPart> parts, std::int64_t rows) const {
+void StepInputs::fill_one_each(std::span<const StepPart> parts, std::int64_t rows) {
+    const Arrays& in = host();
+    awaited_.clear();
     for (std::int64_t row = 0; row < rows; ++row) {
         if (row >= std::ssize(parts)) {
-            host_.kv_lengths[row] = 0;
-            host_.ids[row] = 0;
-            host_.positions[row] = 0;
-            host_.temperature[row] = 0;
+            in.kv_lengths[row] = 0;
+            in.ids[row] = 0;
+            in.positions[row] = 0;
+            in.temperature[row] = 0;
             continue;
         }
         const StepPart& part = parts[static_cast<std::size_t>(row)];
-        host_.ids[row] = part.tokens.front();
-        host_.positions[row] = part.begin;
-        host_.kv_lengths[row] = part.begin + 1;
-        std::ranges::copy(part.pages, host_.pages + row * pages_a_sequence_);
+        in.ids[row] = part.tokens.front();
+        if (part.awaited >= 0) awaited_.push_back({row, part.awaited});
+        in.positions[row] = part.begin;
+        in.kv_lengths[row] = part.begin + 1;
+        std::ranges::copy(part.pages, in.pages + row * pages_a_sequence_);
     }
 }
 
-PackedStep StepInputs::fill(std::span<const StepPart> parts, std::int64_t page_size) const {
+PackedStep StepInputs::fill(std::span<const StepPart> parts, std::int64_t page_size) {
+    const Arrays& in = host();
+    awaited_.clear();
     const auto has_one = [](const StepPart& part) { return part.tokens.size() == 1; };
     const std::int64_t singles = std::ranges::count_if(parts, has_one);
     PackedStep step{.tokens = singles, .longest = 1, .prompts = std::ssize(parts) - singles};
     std::int64_t single = 0;
     std::int64_t prompt = singles;
     std::int64_t draw = 0;
-    host_.q_starts[0] = 0;
+    in.q_starts[0] = 0;
     for (const StepPart& part : parts) {
         const std::int64_t sequence = has_one(part) ? single : prompt++;
         std::int64_t row = has_one(part) ? single++ : step.tokens;
         std::int64_t position = part.begin;
         for (const int id : part.tokens) {
             const int page = part.pages[static_cast<std::size_t>(position / page_size)];
-            host_.ids[row] = id;
-            host_.positions[row] = static_cast<std::int32_t>(position);
-            host_.slots[row] = static_cast<std::int32_t>(page * page_size + position % page_size);
+            in.ids[row] = id;
+            in.positions[row] = static_cast<std::int32_t>(position);
+            in.slots[row] = static_cast<std::int32_t>(page * page_size + position % page_size);
             ++position;
             ++row;
         }
         if (!has_one(part)) step.tokens = row;
         step.longest = std::max(step.longest, std::ssize(part.tokens));
         step.kv_len = std::max(step.kv_len, position);
-        host_.q_starts[sequence + 1] = static_cast<std::int32_t>(row);
-        host_.kv_lengths[sequence] = static_cast<std::int32_t>(position);
-        std::ranges::copy(part.pages, host_.pages + sequence * pages_a_sequence_);
-        if (part.samples) host_.last_rows[draw++] = static_cast<std::int32_t>(row - 1);
+        in.q_starts[sequence + 1] = static_cast<std::int32_t>(row);
+        in.kv_lengths[sequence] = static_cast<std::int32_t>(position);
+        std::ranges::copy(part.pages, in.pages + sequence * pages_a_sequence_);
+        if (part.awaited >= 0) awaited_.push_back({row - 1, part.awaited});
+        if (part.samples) in.last_rows[draw++] = static_cast<std::int32_t>(row - 1);
     }
     return step;
 }
 
+void StepInputs::fill_awaited(std::span<const int> drawn) const {
+    for (const Awaited& one : awaited_) host().ids[one.row] = drawn[static_cast<std::size_t>(one.drawn)];
+}
+
 void StepInputs::send(std::int64_t sequences) const {
-    const auto* end = host_.pages + sequences * pages_a_sequence_;
-    const auto bytes =
-        static_cast<std::size_t>(reinterpret_cast<const std::byte*>(end) - host_memory_.data());
-    runtime::check(
-        gpu_.driver(),
-        gpu_.driver().cuMemcpyHtoDAsync(device_memory_.address(), host_memory_.data(), bytes, gpu_.stream()),
-        "copying a step's inputs to the GPU");
+    const std::byte* const begin = sides_[side_].memory.data();
+    const auto* const end = host().pages + sequences * pages_a_sequence_;
+    const auto bytes = static_cast<std::size_t>(reinterpret_cast<const std::byte*>(end) - begin);
+    runtime::check(gpu_.driver(),
+                   gpu_.driver().cuMemcpyHtoDAsync(device_memory_.address(), begin, bytes, gpu_.stream()),
+                   "copying a step's inputs to the GPU");
 }
 
 }  // namespace hone::decoder

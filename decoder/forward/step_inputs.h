@@ -1,9 +1,12 @@
 // What a step is told: whose tokens, at which positions, in which pages, and how tokens are drawn. Written by
-// the host, copied to the GPU as one block; its addresses never change, so that graphs may hold them.
+// the host, while the step before is computed and its own inputs may still be on their way; copied to the GPU
+// as one block, whose addresses never change, so that graphs may hold them.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "decoder/forward/operators.h"
 #include "decoder/gpu/gpu.h"
@@ -51,30 +54,45 @@ class StepInputs {
         std::int32_t* slots = nullptr;       ///< [tokens]; places in the cache
         std::int32_t* pages = nullptr;       ///< [sequences, pages_a_sequence]
     };
-    [[nodiscard]] const Arrays& host() const { return host_; }
+    /// Of the step that is written, since begin().
+    [[nodiscard]] const Arrays& host() const { return sides_[side_].arrays; }
     [[nodiscard]] const Arrays& device() const { return device_; }
     [[nodiscard]] std::int64_t pages_a_sequence() const { return pages_a_sequence_; }
 
+    /// Another step is written from now on: beside the one that was sent last.
+    void begin() { side_ = 1 - side_; }
     /// Writes a step of one token a sequence; rows behind its parts, up to `rows`, are those of nobody.
-    void fill_one_each(std::span<const StepPart> parts, std::int64_t rows) const;
+    void fill_one_each(std::span<const StepPart> parts, std::int64_t rows);
     /// Writes a step of any parts: sequences of one token first, then the others, each in their order, and
     /// the rows that tokens are drawn from in the order of the parts.
-    [[nodiscard]] PackedStep fill(std::span<const StepPart> parts, std::int64_t page_size) const;
+    [[nodiscard]] PackedStep fill(std::span<const StepPart> parts, std::int64_t page_size);
+    /// Writes the tokens that parts waited for, of those that the step before has drawn.
+    void fill_awaited(std::span<const int> drawn) const;
 
     /// Enqueues the copy of what steps of up to so many sequences read.
     void send(std::int64_t sequences) const;
 
   private:
+    struct Side {
+        runtime::PinnedBuffer<std::byte> memory;
+        Arrays arrays;
+    };
+    struct Awaited {
+        std::int64_t row = 0;
+        int drawn = 0;  ///< StepPart::awaited
+    };
     Arrays arrays_from(std::byte* base) const;
+    [[nodiscard]] Side side() const;
 
     const Gpu& gpu_;
     std::int64_t tokens_;
     std::int64_t sequences_;
     std::int64_t pages_a_sequence_;
-    runtime::PinnedBuffer<std::byte> host_memory_;
     Bytes device_memory_;
-    Arrays host_;
     Arrays device_;
+    std::array<Side, 2> sides_;  ///< the host's
+    std::size_t side_ = 0;
+    std::vector<Awaited> awaited_;  ///< of the step that is written
 };
 
 }  // namespace hone::decoder

@@ -9,6 +9,12 @@
 #include "decoder/require.h"
 
 namespace hone::decoder {
+namespace {
+
+/// In place of one that is being drawn; nothing reads it.
+constexpr int unknown_token = -1;
+
+}  // namespace
 
 Scheduler::Scheduler(const SchedulerOptions& options)
     : options_(options), pool_(options.pages, options.page_size) {
@@ -50,44 +56,80 @@ RequestId Scheduler::add(Request request) {
 }
 
 bool Scheduler::cancel(RequestId id) {
-    if (waiting_.erase(id) > 0) return true;
-    const auto found = running_.find(id);
-    if (found == running_.end() || found->second.cancelled) return false;
-    found->second.cancelled = true;
-    if (!under_way_) drop_cancelled();
-    return true;
+    for (Sequences* texts : {&waiting_, &running_, &left_}) {
+        const auto found = texts->find(id);
+        if (found == texts->end()) continue;
+        if (std::exchange(found->second.is_silent, true)) return false;
+        if (texts != &left_) leave(*texts, found);
+        return true;
+    }
+    return false;
 }
 
-void Scheduler::drop_cancelled() {
-    std::erase_if(running_, [&](const auto& entry) {
-        if (entry.second.cancelled) pool_.release(entry.second.pages);
-        return entry.second.cancelled;
-    });
+/// Its place and its pages are free. Steps that have a part of it write to these before whoever gets them.
+void Scheduler::leave(Sequences& texts, Sequences::iterator text) {
+    Sequence& sequence = text->second;
+    pool_.release(sequence.pages);
+    sequence.pages.clear();
+    if (sequence.steps > 0) {
+        left_.insert(texts.extract(text));
+    } else {
+        texts.erase(text);
+    }
+}
+
+/// Unless it has left before.
+void Scheduler::leave(RequestId id) {
+    for (Sequences* texts : {&running_, &waiting_}) {
+        if (const auto found = texts->find(id); found != texts->end()) return leave(*texts, found);
+    }
 }
 
 const std::vector<StepPart>& Scheduler::next() {
-    if (under_way_) return step_;
-    step_.clear();
-    planned_.clear();
-    load_ = {};
-    plan_running();
-    admit_waiting();
-    under_way_ = !step_.empty();
-    return step_;
+    if (!step_.is_planned) plan(step_);
+    return step_.parts;
+}
+
+const std::vector<StepPart>& Scheduler::next_ahead() {
+    if (!ahead_.is_planned && step_.has_begun) {
+        await_tokens();
+        plan(ahead_);
+    }
+    return ahead_.parts;
+}
+
+void Scheduler::drop_ahead() { forget(ahead_); }
+
+void Scheduler::plan(Step& step) {
+    plan_running(step);
+    admit_waiting(step);
+    step.is_planned = !step.parts.empty();
+}
+
+/// It has been computed, or never will be.
+void Scheduler::forget(Step& step) {
+    for (std::size_t i = 0; i < step.parts.size(); ++i) {
+        Sequence& sequence = *step.sequences[i];
+        if (--sequence.steps == 0) left_.erase(step.parts[i].request);
+    }
+    step.parts.clear();
+    step.sequences.clear();
+    step.load = {};
+    step.is_planned = step.has_begun = step.is_awaited = false;
 }
 
 // In the order in which they came. Who gives way is younger than whom it gives way to, and so not planned
 // yet; the oldest gets what it needs, so that every text comes to its end.
-void Scheduler::plan_running() {
+void Scheduler::plan_running(Step& step) {
     const StepLoad decoding = load_of_decoding();
     prompts_to_come_ = running() - decoding.sequences;
-    if (has_room_for_next())
+    if (has_pages_for_next())
         prompts_to_come_ += std::min<std::int64_t>(waiting(), options_.max_sequences - running());
     prompt_budget_ = budget_of_prompts(decoding);
     for (auto one = running_.begin(); one != running_.end(); ++one) {
         Sequence& sequence = one->second;
         const int tokens = sequence.decodes() ? 1 : prompt_tokens(sequence.left());
-        if (tokens > 0 && find_pages(one, tokens)) plan(one->first, sequence, tokens);
+        if (tokens > 0 && find_pages(one, tokens)) add_part(step, one->first, sequence, tokens);
     }
 }
 
@@ -97,9 +139,13 @@ int Scheduler::pages_of(const Sequence& sequence) const {
 }
 
 /// Whether the text that has waited longest may start, whatever others have computed of it.
-bool Scheduler::has_room_for_next() const {
+bool Scheduler::has_pages_for_next() const {
     if (waiting_.empty()) return false;
     return running_.empty() || pages_of(waiting_.begin()->second) <= pool_.available();
+}
+
+bool Scheduler::has_room_for_next() const {
+    return running() < options_.max_sequences && has_pages_for_next();
 }
 
 /// Of the sequences that decode, and where the first prompt that has begun goes on.
@@ -188,7 +234,7 @@ double Scheduler::stretch_of_burst(const StepLoad& decoding) const {
 /// How many texts there is room for, `present` or more: not for the next one where that waits for pages,
 /// else as many as have pages if all hold as many as those at work.
 std::int64_t Scheduler::texts_at_once(std::int64_t present) const {
-    if (!waiting_.empty() && !has_room_for_next()) return present;
+    if (!waiting_.empty() && !has_pages_for_next()) return present;
     const std::int64_t used = pool_.size() - pool_.available();
     const std::int64_t most = std::max<std::int64_t>(present, options_.max_sequences);
     return used == 0 ? most : std::clamp(std::int64_t{running()} * pool_.size() / used, present, most);
@@ -202,22 +248,25 @@ int Scheduler::prompt_tokens(int left) {
     return std::min({left, prompt_budget_, prompts_to_come_ > 0 ? half : prompt_budget_});
 }
 
-void Scheduler::plan(RequestId id, Sequence& sequence, int tokens) {
+void Scheduler::add_part(Step& step, RequestId id, Sequence& sequence, int tokens) {
+    const bool samples = tokens == sequence.left();
     if (sequence.decodes()) {
-        load_.add_text(sequence.computed + 1);
+        step.load.add_text(sequence.computed + 1);
     } else {
         prompt_budget_ -= tokens;
-        load_.add_prompt(tokens, sequence.computed);
+        step.load.add_prompt(tokens, sequence.computed);
     }
-    step_.push_back({.request = id,
-                     .begin = sequence.computed,
-                     .tokens = std::span(sequence.tokens)
-                                   .subspan(static_cast<std::size_t>(sequence.computed),
-                                            static_cast<std::size_t>(tokens)),
-                     .pages = sequence.pages,
-                     .samples = tokens == sequence.left(),
-                     .drawn = sequence.drawn});
-    planned_.push_back(&sequence);
+    step.parts.push_back({.request = id,
+                          .begin = sequence.computed,
+                          .tokens = std::span(sequence.tokens)
+                                        .subspan(static_cast<std::size_t>(sequence.computed),
+                                                 static_cast<std::size_t>(tokens)),
+                          .pages = sequence.pages,
+                          .samples = samples,
+                          .drawn = sequence.drawn,
+                          .awaited = samples ? sequence.awaited : -1});
+    step.sequences.push_back(&sequence);
+    ++sequence.steps;
 }
 
 /// Pages for so many tokens more. False: only older sequences have any to give.
@@ -245,7 +294,7 @@ void Scheduler::preempt(Sequences::iterator victim) {
     ++counters_.preemptions;
 }
 
-void Scheduler::admit_waiting() {
+void Scheduler::admit_waiting(Step& step) {
     while (!waiting_.empty() && running() < options_.max_sequences) {
         const auto first = waiting_.begin();
         Sequence& sequence = first->second;
@@ -254,7 +303,7 @@ void Scheduler::admit_waiting() {
         const auto started = running_.insert(waiting_.extract(first)).position;
         if (!find_pages(started, tokens)) return;  // it has started, and goes on in a later step
         if (started->second.decodes()) --prompt_budget_;
-        plan(started->first, started->second, tokens);
+        add_part(step, started->first, started->second, tokens);
     }
 }
 
@@ -276,41 +325,56 @@ bool Scheduler::start(Sequence& sequence) {
 }
 
 void Scheduler::note_begun() {
-    if (!under_way_ || begun_) return;
-    for (std::size_t i = 0; i < step_.size(); ++i)
-        advance(*planned_[i], static_cast<int>(step_[i].tokens.size()));
-    begun_ = true;
+    if (!step_.is_planned || step_.has_begun) return;
+    for (std::size_t i = 0; i < step_.parts.size(); ++i)
+        advance(*step_.sequences[i], static_cast<int>(step_.parts[i].tokens.size()));
+    step_.has_begun = true;
+}
+
+/// Each text has a place for the token that the step under way draws, which is not known yet. That may be all
+/// that it still needs.
+void Scheduler::await_tokens() {
+    if (std::exchange(step_.is_awaited, true)) return;
+    int number = 0;
+    for (std::size_t i = 0; i < step_.parts.size(); ++i) {
+        if (!step_.parts[i].samples) continue;
+        Sequence& sequence = *step_.sequences[i];
+        sequence.tokens.push_back(unknown_token);
+        sequence.awaited = number++;
+        ++sequence.drawn;
+        if (--sequence.new_tokens_left == 0) leave(step_.parts[i].request);
+    }
 }
 
 std::vector<NewToken> Scheduler::complete(std::span<const int> drawn) {
-    const auto samples = std::ranges::count_if(step_, &StepPart::samples);
+    const auto samples = std::ranges::count_if(step_.parts, &StepPart::samples);
     require(std::ssize(drawn) == samples, "the number of drawn tokens", std::ssize(drawn),
             fmt::format("{}, one for each part of the step that samples", samples));
     note_begun();
+    await_tokens();
     std::vector<NewToken> made;
-    for (std::size_t i = 0; i < step_.size(); ++i) {
-        const StepPart& part = step_[i];
-        Sequence& sequence = *planned_[i];
+    for (std::size_t i = 0; i < step_.parts.size(); ++i) {
+        const StepPart& part = step_.parts[i];
+        Sequence& sequence = *step_.sequences[i];
         if (!part.samples) continue;
         const NewToken token = draw(part.request, sequence, drawn.front());
         drawn = drawn.subspan(1);
-        if (!sequence.cancelled) made.push_back(token);
-        if (token.end != NewToken::End::none)
-            sequence.cancelled = true;  // its pages go with those of the cancelled
+        if (sequence.is_silent) continue;
+        made.push_back(token);
+        if (token.end == NewToken::End::none) continue;
+        sequence.is_silent = true;
+        leave(part.request);
     }
-    counters_.steps += step_.empty() ? 0 : 1;
-    counters_.mixed_steps += load_.is_mixed() ? 1 : 0;
-    counters_.prompt_tokens += static_cast<std::uint64_t>(load_.prompt_tokens);
-    step_.clear();
-    planned_.clear();
-    under_way_ = false;
-    begun_ = false;
-    drop_cancelled();
+    counters_.steps += step_.parts.empty() ? 0 : 1;
+    counters_.mixed_steps += step_.load.is_mixed() ? 1 : 0;
+    counters_.prompt_tokens += static_cast<std::uint64_t>(step_.load.prompt_tokens);
+    forget(step_);
+    std::swap(step_, ahead_);
     return made;
 }
 
 void Scheduler::note_time(double seconds) {
-    if (options_.cost) options_.cost->note({load_, seconds});
+    if (options_.cost) options_.cost->note({load(), seconds});
 }
 
 void Scheduler::advance(Sequence& sequence, int tokens) {
@@ -324,9 +388,8 @@ void Scheduler::advance(Sequence& sequence, int tokens) {
 }
 
 NewToken Scheduler::draw(RequestId id, Sequence& sequence, int token) {
-    sequence.tokens.push_back(token);
-    --sequence.new_tokens_left;
-    ++sequence.drawn;
+    sequence.tokens.back() = token;
+    sequence.awaited = -1;
     const bool ends = std::ranges::find(sequence.end_ids, token) != sequence.end_ids.end();
     return {.request = id,
             .token = token,

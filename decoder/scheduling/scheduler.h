@@ -1,7 +1,8 @@
 // Continuous batching: which sequences compute which of their tokens in the next step, and in which pages of
 // the KV cache. Decoding sequences take part in every step, prompts fill it up in parts, texts that begin
-// alike share pages, and where pages run out the youngest gives way and is computed anew later. Pure
-// bookkeeping: no GPU, no clock, no thread of its own. One thread.
+// alike share pages, and where pages run out the youngest gives way and is computed anew later. A step can be
+// planned while the one before is computed, whose tokens it does not know yet. Pure bookkeeping: no GPU, no
+// clock, no thread of its own. One thread.
 #pragma once
 
 #include <cstdint>
@@ -64,6 +65,9 @@ struct StepPart {
     std::span<const int> pages;   ///< for all of its tokens up to the last of these
     bool samples = false;         ///< the last one is the text's last: a new one is drawn behind it
     int drawn = 0;                ///< tokens that were drawn for the request before
+    /// Which of the tokens that the step before draws the last one is, where that is not known yet; -1: all
+    /// are known.
+    int awaited = -1;
 };
 
 /// A token that a sequence got.
@@ -92,29 +96,38 @@ class Scheduler {
     /// Throws DecoderError for an empty prompt, no new token, and what no cache or context of this size
     /// takes.
     RequestId add(Request request);
-    /// Also while a step is under way, whose part of it then has no effect. False: there is no such request,
-    /// or it has ended.
+    /// Also while steps are under way or planned, whose parts of it then have no effect: its pages are free
+    /// at once, as whoever gets them is computed later. False: there is no such request, or it has ended.
     bool cancel(RequestId id);
-    [[nodiscard]] bool idle() const { return running_.empty() && waiting_.empty(); }
+    /// Nobody has anything to compute, and no step is under way.
+    [[nodiscard]] bool idle() const { return running_.empty() && waiting_.empty() && left_.empty(); }
 
-    /// The next step; complete() has to follow. Without parts only when idle(). What it points to is valid
-    /// until then.
+    /// The next step, or the one under way; complete() has to follow. Without parts only when idle(). What it
+    /// points to is valid until then.
     [[nodiscard]] const std::vector<StepPart>& next();
     /// It is being computed, and nothing later will be before it: its pages are published meanwhile, which
     /// complete() does where nobody said so.
     void note_begun();
+    /// The step behind the one under way, which has to have begun: next() is this one after complete(), until
+    /// when what it points to is valid. A text that ends with what the step under way draws has no part in it
+    /// if that is its length, and one for nobody if it is an end id. Without parts: there is none.
+    [[nodiscard]] const std::vector<StepPart>& next_ahead();
+    /// What next_ahead() planned is not computed, so that next() may have others in it.
+    void drop_ahead();
+    /// Whether the request that has waited longest would have a part in a step that is planned now.
+    [[nodiscard]] bool has_room_for_next() const;
     /// What the step under way computes.
-    [[nodiscard]] const StepLoad& load() const { return load_; }
+    [[nodiscard]] const StepLoad& load() const { return step_.load; }
     /// Seconds that it, or a step of another load, will take, as far as is known.
-    [[nodiscard]] double expected_s() const { return expected_s(load_); }
+    [[nodiscard]] double expected_s() const { return expected_s(load()); }
     [[nodiscard]] double expected_s(const StepLoad& load) const {
         return options_.cost ? options_.cost->of(load) : 0;
     }
     /// It took so long: what later steps will take is judged by it.
     void note_time(double seconds);
-    /// The step is computed; `drawn` has a token for each part that samples, in their order. Returns the new
-    /// tokens of requests that were not cancelled meanwhile. Throws DecoderError, and leaves the step under
-    /// way, for another number of tokens.
+    /// The step under way is computed; `drawn` has a token for each part that samples, in their order.
+    /// Returns the new tokens of requests that have neither been cancelled meanwhile nor ended before. Throws
+    /// DecoderError, and leaves the step under way, for another number of tokens.
     std::vector<NewToken> complete(std::span<const int> drawn);
 
     [[nodiscard]] const SchedulerCounters& counters() const { return counters_; }
@@ -132,45 +145,57 @@ class Scheduler {
         int computed = 0;  ///< tokens that stand in the pages
         int new_tokens_left = 0;
         int drawn = 0;
-        bool cancelled = false;  ///< while a step is under way
+        int awaited = -1;        ///< the last token is that one of those the step under way draws
+        int steps = 0;           ///< under way and planned, that have a part of it
+        bool is_silent = false;  ///< nobody hears of its tokens any more: cancelled, or ended by an end id
 
         [[nodiscard]] int left() const { return static_cast<int>(tokens.size()) - computed; }
         [[nodiscard]] bool decodes() const { return left() == 1; }
     };
     using Sequences = std::map<RequestId, Sequence>;  // in the order in which they came
+    struct Step {
+        std::vector<StepPart> parts;
+        std::vector<Sequence*> sequences;  ///< whose parts these are; none gives way until it has begun
+        StepLoad load;
+        bool is_planned = false;
+        bool has_begun = false;   ///< note_begun() has been called for it
+        bool is_awaited = false;  ///< its texts have places for the tokens that it draws
+    };
 
     void check(const Request& request) const;
-    void plan_running();
+    void plan(Step& step);
+    void plan_running(Step& step);
     [[nodiscard]] StepLoad load_of_decoding() const;
     [[nodiscard]] bool is_full(const StepLoad& decoding) const;
     [[nodiscard]] std::int64_t prompt_tokens_to_come() const;
     [[nodiscard]] int pages_of(const Sequence& sequence) const;
-    [[nodiscard]] bool has_room_for_next() const;
+    [[nodiscard]] bool has_pages_for_next() const;
     [[nodiscard]] int budget_of_prompts(const StepLoad& decoding);
     [[nodiscard]] std::int64_t budget_of_full(const StepLoad& decoding, std::int64_t least,
                                               std::int64_t most);
     [[nodiscard]] double stretch(const StepLoad& decoding) const;
     [[nodiscard]] double stretch_of_burst(const StepLoad& decoding) const;
     [[nodiscard]] std::int64_t texts_at_once(std::int64_t present) const;
-    void admit_waiting();
-    void plan(RequestId id, Sequence& sequence, int tokens);
+    void admit_waiting(Step& step);
+    void add_part(Step& step, RequestId id, Sequence& sequence, int tokens);
     [[nodiscard]] int prompt_tokens(int left);
     [[nodiscard]] bool find_pages(Sequences::iterator sequence, int tokens);
     void preempt(Sequences::iterator victim);
     [[nodiscard]] bool start(Sequence& sequence);
     void advance(Sequence& sequence, int tokens);
+    void await_tokens();
     [[nodiscard]] NewToken draw(RequestId id, Sequence& sequence, int token);
-    void drop_cancelled();
+    void leave(Sequences& texts, Sequences::iterator text);
+    void leave(RequestId id);
+    void forget(Step& step);
 
     SchedulerOptions options_;
     PagePool pool_;
     Sequences running_;
     Sequences waiting_;
-    std::vector<StepPart> step_;
-    std::vector<Sequence*> planned_;  ///< whose parts these are; none of them gives way in the step
-    StepLoad load_;                   ///< of that
-    bool under_way_ = false;
-    bool begun_ = false;     ///< note_begun() has been called for it
+    Sequences left_;         ///< of which steps have parts: cancelled, ended, or about to
+    Step step_;              ///< under way
+    Step ahead_;             ///< planned while that is computed
     int prompt_budget_ = 0;  ///< tokens that the step being planned has left for prompts
     /// Sequences that may still get some of it: also those that wait, as many as there is room for.
     std::int64_t prompts_to_come_ = 0;

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -11,6 +12,8 @@
 #include <limits>
 #include <mutex>
 #include <new>
+#include <string>
+#include <thread>
 #include <utility>
 
 #include "decoder/engine/step_times.h"
@@ -289,6 +292,127 @@ TEST_CASE("a text's first token is heard before the next step begins, the others
     REQUIRE(launches.size() == 4);
     CHECK(launches[1] - launches[0] > launches[2] - launches[1]);  // two steps began in between
     CHECK(launches[3] == launches[2]);
+}
+
+namespace {
+
+/// Of so many texts at a time that steps are prepared while the one before is computed.
+ModelOptions options_of_many() {
+    ModelOptions options = small_options();
+    options.max_sequences = 16;
+    return options;
+}
+
+/// Tokens of each step come so much later than it was launched.
+std::string late_by(int us) { return "launch:match=sample_row:late_us=" + std::to_string(us); }
+
+}  // namespace
+
+TEST_CASE(
+    "steps of many texts are prepared while the one before is computed, and texts are as long as wanted") {
+    const test::FakeMachine machine(late_by(2000));
+    RunningModel model(options_of_many());
+    const int memory = machine.live("memory");
+    Engine engine(model);
+    std::vector<Heard> heard(24);
+    for (int i = 0; i < 24; ++i) {
+        engine.submit(
+            {.prompt = std::vector<int>(static_cast<std::size_t>(1 + 7 * i), i),
+             .max_new_tokens = 5 + i,
+             .end_ids = i % 4 == 0 ? std::vector{0} : std::vector<int>()},  // the fake GPU's only token
+            heard[static_cast<std::size_t>(i)].listener());
+    }
+    for (int i = 0; i < 24; ++i) {
+        CAPTURE(i);
+        const std::vector<NewToken> tokens = heard[static_cast<std::size_t>(i)].tokens();
+        CHECK(static_cast<int>(tokens.size()) == (i % 4 == 0 ? 1 : 5 + i));
+        CHECK(tokens.back().end == (i % 4 == 0 ? NewToken::End::end_id : NewToken::End::length));
+        CHECK(std::ranges::count_if(tokens, &NewToken::is_first) == 1);
+    }
+    const EngineState state = engine.state();
+    CHECK(state.times.prepared_steps >= 5);
+    CHECK(state.times.prepared_steps < state.counters.steps);
+    CHECK(state.new_tokens == 6 + 18 * 5 + (24 * 23 / 2 - 4 * (5 * 6 / 2)));
+    CHECK(state.pages_used == 0);
+    CHECK(machine.live("memory") == memory);
+    CHECK(model.runtime().counters().failed_launches == 0);
+}
+
+TEST_CASE("who comes when the next step has been prepared has a part in it, where there is room") {
+    // The sixth step takes longer than was expected, so that the seventh is prepared early.
+    const test::FakeMachine machine(late_by(2000) + ";" + late_by(400'000) + ":after=6:times=1");
+    RunningModel model(options_of_many());
+    Engine engine(model);
+    std::promise<void> sixth;
+    int heard_of_first = 0;
+    for (int i = 0; i < 8; ++i) {
+        engine.submit({.prompt = {1, i}, .max_new_tokens = 12}, {.on_token =
+                                                                     [&, i](const NewToken&) {
+                                                                         if (i == 0 && ++heard_of_first == 5)
+                                                                             sixth.set_value();
+                                                                     },
+                                                                 .on_failure = [](const std::string&) {}});
+    }
+    sixth.get_future().wait();
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    std::promise<int> heard_before;
+    engine.submit({.prompt = {2, 2}, .max_new_tokens = 1},
+                  {.on_token = [&](const NewToken&) { heard_before.set_value(heard_of_first); },
+                   .on_failure = [](const std::string&) {}});
+    CHECK(heard_before.get_future().get() <= 7);  // with the seventh step's tokens
+}
+
+TEST_CASE("requests that are cancelled at any time hear nothing more, and others all that is theirs") {
+    const test::FakeMachine machine(late_by(300));
+    RunningModel model(options_of_many());
+    Engine engine(model);
+    std::vector<Heard> stay(8);
+    for (Heard& one : stay) engine.submit({.prompt = {1, 2, 3}, .max_new_tokens = 120}, one.listener());
+    for (int round = 0; round < 40; ++round) {
+        std::atomic<int> heard = 0;
+        std::vector<RequestId> leave;
+        for (int i = 0; i < 8; ++i) {
+            leave.push_back(engine.submit(
+                {.prompt = {4, round, i}, .max_new_tokens = 200},
+                {.on_token = [&](const NewToken&) { ++heard; }, .on_failure = [](const std::string&) {}}));
+        }
+        std::this_thread::sleep_for(std::chrono::microseconds(137 * round % 2000));
+        for (const RequestId id : leave) engine.cancel(id);
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));  // what is being handed out
+        const int before = heard;
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        CHECK(heard == before);
+    }
+    for (Heard& one : stay) CHECK(one.tokens().size() == 120);
+    CHECK(engine.state().running == 0);
+    CHECK(engine.state().pages_used == 0);
+    CHECK(engine.state().times.prepared_steps > 0);
+}
+
+TEST_CASE("an engine that goes while its steps follow each other leaves a model that another one serves") {
+    const test::FakeMachine machine(late_by(1000));
+    RunningModel model(options_of_many());
+    std::vector<Heard> heard(8);
+    {
+        Engine engine(model);
+        for (Heard& one : heard) engine.submit({.prompt = {1}, .max_new_tokens = 200}, one.listener());
+        while (engine.state().times.prepared_steps < 3) std::this_thread::yield();
+    }
+    Engine engine(model);
+    Heard whole;
+    engine.submit({.prompt = {1, 2}, .max_new_tokens = 20}, whole.listener());
+    CHECK(whole.tokens().size() == 20);
+}
+
+TEST_CASE("tokens of a step are heard also where the next one, which was prepared, cannot be launched") {
+    const test::FakeMachine machine(late_by(5000) + ";launch:match=sample_row:fail=1:after=20");
+    RunningModel model(options_of_many());
+    Engine engine(model);
+    std::vector<Heard> heard(8);
+    for (Heard& one : heard) engine.submit({.prompt = {1, 2, 3}, .max_new_tokens = 50}, one.listener());
+    for (Heard& one : heard) CHECK(one.failure().find("CUDA_ERROR_INVALID_VALUE") != std::string::npos);
+    CHECK(heard.front().tokens().size() == 19);
+    CHECK(engine.state().times.prepared_steps > 0);
 }
 
 TEST_CASE("tokens of a step are heard also where the next step fails") {

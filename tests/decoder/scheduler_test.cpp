@@ -39,6 +39,10 @@ std::vector<int> generated_alone(const Request& request) {
     return made;
 }
 
+/// What a scheduler is asked for while a step is computed: nothing, or the next one before its tokens are
+/// known.
+enum class Ahead : std::uint8_t { no, yes, dropped };
+
 /// Runs the steps of a scheduler with such a model on made pages, and checks each step on the way.
 class Machine {
   public:
@@ -50,6 +54,7 @@ class Machine {
     RequestId add(const Request& request) {
         const RequestId id = scheduler.add(request);
         texts_[id] = request.prompt;
+        most_[id] = request.max_new_tokens;
         live_.insert(id);
         return id;
     }
@@ -57,25 +62,34 @@ class Machine {
         live_.erase(id);
         return scheduler.cancel(id);
     }
-    /// Whether nothing was wrong. `meanwhile` is called once or twice while the step is under way.
-    [[nodiscard]] bool step(const std::function<void()>& meanwhile = [] {}) {
+    /// Whether nothing was wrong. `meanwhile` is called several times while the step is under way.
+    [[nodiscard]] bool step(Ahead ahead, const std::function<void()>& meanwhile) {
+        const bool was_ahead = !ahead_.empty();
         const std::uint64_t preemptions = scheduler.counters().preemptions;
         const std::vector<StepPart>& parts = scheduler.next();
-        if (!is_within_limits(parts) || !has_oldest(parts)) return false;
-        if (!is_within_stretch(parts) && scheduler.counters().preemptions == preemptions) return false;
+        if (was_ahead ? !are_as_planned(parts) : !is_right(parts, preemptions)) return false;
         if (!parts.empty()) scheduler.note_time(1e-3 * static_cast<double>(1 + (parts.size() * 7919) % 13));
         std::vector<int> drawn;
         for (const StepPart& part : parts) {
-            if (!compute(part)) return false;
+            const bool is_for_somebody = live_.contains(part.request);
+            if (!(is_for_somebody ? compute(part) : compute_for_nobody(part))) return false;
             if (part.samples) drawn.push_back(next_token(text_of(part.request, texts_[part.request].size())));
         }
         meanwhile();
-        if (scheduler.counters().steps % 2 == 0) {
+        if (scheduler.counters().steps % 2 == 0 || ahead != Ahead::no) {
             scheduler.note_begun();
             meanwhile();
         }
+        if (ahead != Ahead::no && !parts.empty() && !plan_ahead(parts)) return false;
+        meanwhile();
+        if (ahead == Ahead::dropped) {
+            scheduler.drop_ahead();
+            ahead_.clear();
+            meanwhile();
+        }
+        awaited_ = drawn;
         for (const NewToken& token : scheduler.complete(drawn)) {
-            if (!live_.contains(token.request)) return false;  // it was cancelled
+            if (!live_.contains(token.request)) return false;  // it was cancelled, or has ended
             texts_[token.request].push_back(token.token);
             made[token.request].push_back(token.token);
             if (token.end == NewToken::End::none) continue;
@@ -89,8 +103,17 @@ class Machine {
     Scheduler scheduler;
     std::map<RequestId, std::vector<int>> made;
     std::set<RequestId> ended;
+    int parts_for_nobody = 0;
+    int bounded_steps = 0;
 
   private:
+    /// A part as it was planned: what is written down of it before the step before has ended.
+    struct Written {
+        StepPart part;
+        std::vector<int> tokens;
+        std::vector<int> pages;
+    };
+
     [[nodiscard]] std::uint64_t text_of(RequestId id, std::size_t length) {
         std::uint64_t text = 0;
         for (std::size_t i = 0; i < length; ++i) text = with(text, texts_[id][i]);
@@ -100,6 +123,43 @@ class Machine {
         const int page = part.pages[static_cast<std::size_t>(place / options_.page_size)];
         return cells_[static_cast<std::size_t>(page * options_.page_size + place % options_.page_size)];
     }
+    /// Of what was just planned.
+    [[nodiscard]] bool is_right(const std::vector<StepPart>& parts, std::uint64_t preemptions) {
+        if (!is_within_limits(parts) || !has_oldest(parts)) return false;
+        return is_within_stretch(parts) || scheduler.counters().preemptions != preemptions;
+    }
+    /// Texts whose last token is under way have no part in it.
+    [[nodiscard]] bool plan_ahead(const std::vector<StepPart>& under_way) {
+        for (const StepPart& part : under_way) {
+            if (!part.samples || part.drawn + 1 < most_[part.request]) continue;
+            coming_to_end_.insert(part.request);
+            decoding_.erase(part.request);
+        }
+        const std::uint64_t preemptions = scheduler.counters().preemptions;
+        const std::vector<StepPart>& parts = scheduler.next_ahead();
+        if (&parts != &scheduler.next_ahead()) return false;
+        for (const StepPart& part : parts)
+            ahead_.push_back(
+                {part, {part.tokens.begin(), part.tokens.end()}, {part.pages.begin(), part.pages.end()}});
+        const bool fine = is_right(parts, preemptions);
+        coming_to_end_.clear();
+        return fine;
+    }
+    /// Of whoever is still there: tokens that were not known are those that were drawn meanwhile.
+    [[nodiscard]] bool are_as_planned(const std::vector<StepPart>& parts) {
+        const std::vector<Written> written = std::exchange(ahead_, {});
+        if (written.size() != parts.size()) return false;
+        for (std::size_t i = 0; i < parts.size(); ++i) {
+            const StepPart& part = parts[i];
+            Written then = written[i];
+            if (part.request != then.part.request || part.begin != then.part.begin) return false;
+            if (then.part.awaited >= 0) then.tokens.back() = awaited_.at(std::size_t(then.part.awaited));
+            if (!live_.contains(part.request)) continue;
+            if (!std::ranges::equal(part.tokens, then.tokens)) return false;
+            if (!std::ranges::equal(part.pages, then.pages)) return false;
+        }
+        return true;
+    }
     [[nodiscard]] bool is_within_limits(const std::vector<StepPart>& parts) const {
         std::set<RequestId> requests;
         std::size_t tokens = 0;
@@ -108,18 +168,32 @@ class Machine {
             tokens += part.tokens.size();
             if (part.tokens.empty()) return false;
         }
+        const bool has_nothing = scheduler.running() + scheduler.waiting() == 0;
         return requests.size() == parts.size() && static_cast<int>(parts.size()) <= options_.max_sequences &&
-               static_cast<int>(tokens) <= options_.max_step_tokens && (parts.empty() == scheduler.idle());
+               static_cast<int>(tokens) <= options_.max_step_tokens && (parts.empty() == has_nothing);
     }
     /// The request that came first goes on in every step, so that each comes to its end.
     [[nodiscard]] bool has_oldest(const std::vector<StepPart>& parts) const {
-        return live_.empty() || std::ranges::find(parts, *live_.begin(), &StepPart::request) != parts.end();
+        const auto oldest =
+            std::ranges::find_if(live_, [&](RequestId id) { return !coming_to_end_.contains(id); });
+        return oldest == live_.end() || std::ranges::find(parts, *oldest, &StepPart::request) != parts.end();
+    }
+    [[nodiscard]] static StepLoad load_of(const std::vector<StepPart>& parts) {
+        StepLoad load;
+        for (const StepPart& part : parts) {
+            if (part.samples && part.tokens.size() == 1) {
+                load.add_text(part.begin + 1);
+            } else {
+                load.add_prompt(std::ssize(part.tokens), part.begin);
+            }
+        }
+        return load;
     }
     /// Or as few tokens of prompts as are computed whatever they take. Steps do not count whose sequences are
     /// others than those that decoded before: one found no page, was cancelled, or started with one token
     /// left.
     [[nodiscard]] bool is_within_stretch(const std::vector<StepPart>& parts) {
-        StepLoad load = scheduler.load();
+        const StepLoad load = load_of(parts);
         const std::set<RequestId> before = std::exchange(decoding_, {});
         std::set<RequestId> left_out = before;
         bool starts_decoding = false;
@@ -128,15 +202,29 @@ class Machine {
             if (part.samples) decoding_.insert(part.request);
             starts_decoding |= part.tokens.size() == 1 && part.samples && !before.contains(part.request);
         }
-        if (starts_decoding || !left_out.empty()) return true;
+        const bool all_have_pages =
+            scheduler.running() == std::ssize(parts) || scheduler.pool().available() > 0;
+        if (starts_decoding || !left_out.empty() || !all_have_pages) return true;
         if (options_.step_stretch == 0 || !load.is_mixed()) return true;
         if (load.prompt_tokens <= options_.least_prompt_tokens) return true;
-        if (scheduler.running() + scheduler.waiting() >= 2 * load.sequences)
-            return true;  // as after a start: longer, by what a step of all takes
-        const double expected_s = scheduler.expected_s();
+        ++bounded_steps;
+        return scheduler.expected_s(load) <= longest_s(load) * (1 + 1e-9);
+    }
+    /// What a step with prompts beside these texts may take. Where half of the places and more wait, as after
+    /// a start, that goes by a step of all, however many these are.
+    [[nodiscard]] double longest_s(StepLoad load) const {
         load.prompt_tokens = 0;
         const double stretch = std::max(options_.step_stretch, options_.max_step_stretch);
-        return expected_s <= stretch * scheduler.expected_s(load) * (1 + 1e-9);
+        double most_s = stretch * scheduler.expected_s(load);
+        const std::int64_t present =
+            std::min<std::int64_t>(scheduler.running() + scheduler.waiting(), options_.max_sequences);
+        for (std::int64_t all = 2 * load.sequences; all <= present; ++all) {
+            StepLoad step = load;
+            step.sequences = all;
+            step.keys = load.keys / load.sequences * all;
+            most_s = std::max(most_s, options_.full_stretch * scheduler.expected_s(step));
+        }
+        return most_s;
     }
     /// Writes the part's places, which nobody else may see, and reads all before them.
     [[nodiscard]] bool compute(const StepPart& part) {
@@ -159,12 +247,28 @@ class Machine {
         return std::ranges::equal(
             part.tokens, std::span(text).subspan(static_cast<std::size_t>(part.begin), part.tokens.size()));
     }
+    /// Its text has ended or was cancelled since it was planned: what it writes nobody may read.
+    [[nodiscard]] bool compute_for_nobody(const StepPart& part) {
+        constexpr std::uint64_t nothing = 0xDEAD;
+        ++parts_for_nobody;
+        const int end = part.begin + static_cast<int>(part.tokens.size());
+        for (int place = part.begin; place < end; ++place) {
+            const int page = part.pages[static_cast<std::size_t>(place / options_.page_size)];
+            if (scheduler.pool().is_known(page)) return false;
+            cell(part, place) = nothing;
+        }
+        return true;
+    }
 
     SchedulerOptions options_;
     std::vector<std::uint64_t> cells_;
     std::map<RequestId, std::vector<int>> texts_;
-    std::set<RequestId> live_;      ///< requests that have neither ended nor been cancelled
-    std::set<RequestId> decoding_;  ///< requests that got a token in the last step and have not ended
+    std::map<RequestId, int> most_;      ///< new tokens
+    std::set<RequestId> live_;           ///< requests that have neither ended nor been cancelled
+    std::set<RequestId> coming_to_end_;  ///< with the step under way, by their lengths
+    std::set<RequestId> decoding_;       ///< requests that got a token in the last step and have not ended
+    std::vector<Written> ahead_;         ///< the next step
+    std::vector<int> awaited_;           ///< the last step's tokens
 };
 
 using Random = std::minstd_rand;
@@ -213,10 +317,19 @@ SchedulerOptions random_options(Random& random) {
             .max_context = 22};
 }
 
-/// A trace: requests come and are cancelled between steps and while one is under way. What went wrong; empty:
-/// nothing.
-std::string run_trace(unsigned seed, SchedulerCounters& all) {
+/// What happened in many traces.
+struct Seen {
+    std::uint64_t preemptions = 0;
+    std::uint64_t shared_tokens = 0;
+    int parts_for_nobody = 0;
+    int bounded_steps = 0;  ///< whose time the scheduler was held to
+};
+
+/// A trace: requests come and are cancelled between steps and while one is under way, and steps are planned
+/// behind the one before or while it is computed. What went wrong; empty: nothing.
+std::string run_trace(unsigned seed, Seen& seen) {
     Random random(seed + 1);
+    const int plans_ahead = between(random, 0, 4);  // of four steps
     Machine machine(random_options(random));
     std::map<RequestId, std::vector<int>> expected;
     int left = between(random, 1, 9);
@@ -241,15 +354,20 @@ std::string run_trace(unsigned seed, SchedulerCounters& all) {
             leave();
             if (expected.empty() && left == 0 && machine.scheduler.idle()) break;
         }
-        if (!machine.step(meanwhile)) return "a step is wrong";
+        const Ahead ahead = between(random, 1, 4) > plans_ahead ? Ahead::no
+                            : random() % 8 == 0                 ? Ahead::dropped
+                                                                : Ahead::yes;
+        if (!machine.step(ahead, meanwhile)) return "a step is wrong";
     }
     for (const auto& [id, tokens] : expected) {
         if (machine.made[id] != tokens) return "a text is not as it would be alone";
         if (!machine.ended.contains(id)) return "an end is not told";
     }
     if (machine.scheduler.pool().available() != machine.scheduler.pool().size()) return "pages are lost";
-    all.preemptions += machine.scheduler.counters().preemptions;
-    all.shared_tokens += machine.scheduler.counters().shared_tokens;
+    seen.preemptions += machine.scheduler.counters().preemptions;
+    seen.shared_tokens += machine.scheduler.counters().shared_tokens;
+    seen.parts_for_nobody += machine.parts_for_nobody;
+    seen.bounded_steps += machine.bounded_steps;
     return "";
 }
 
@@ -290,13 +408,61 @@ std::int64_t prompt_tokens_beside(const SchedulerOptions& options, int decoding,
 TEST_CASE(
     "a hundred thousand random traces: texts are as they would be alone, and no page is lost or shared "
     "wrongly") {
-    SchedulerCounters all;
+    Seen seen;
     for (unsigned seed = 0; seed < 100'000; ++seed) {
-        const std::string wrong = run_trace(seed, all);
+        const std::string wrong = run_trace(seed, seen);
         REQUIRE_MESSAGE(wrong.empty(), "seed ", seed, ": ", wrong);
     }
-    CHECK(all.preemptions > 10'000);
-    CHECK(all.shared_tokens > 100'000);
+    CHECK(seen.preemptions > 10'000);
+    CHECK(seen.shared_tokens > 100'000);
+    CHECK(seen.parts_for_nobody > 10'000);
+    CHECK(seen.bounded_steps > 10'000);
+}
+
+TEST_CASE(
+    "steps planned while the one before is computed are those planned behind it, where lengths end texts") {
+    std::uint64_t preemptions = 0;
+    for (unsigned seed = 0; seed < 10'000; ++seed) {
+        CAPTURE(seed);
+        Random random(seed + 1);
+        const SchedulerOptions options = random_options(random);
+        Scheduler ahead(options);
+        Scheduler behind(options);
+        int left = between(random, 1, 9);
+        const auto come = [&] {
+            for (; left > 0 && random() % 3 != 0; --left) {
+                Request request = random_request(random);
+                request.end_ids.clear();
+                static_cast<void>(ahead.add(request));
+                static_cast<void>(behind.add(request));
+            }
+        };
+        const auto is_same = [](const StepPart& a, const StepPart& b) {
+            return a.request == b.request && a.begin == b.begin && a.drawn == b.drawn &&
+                   a.samples == b.samples && a.tokens.size() == b.tokens.size() &&
+                   std::ranges::equal(a.pages, b.pages);
+        };
+        come();
+        while (left > 0 || !behind.idle()) {
+            REQUIRE(std::ranges::equal(ahead.next(), behind.next(), is_same));
+            std::vector<int> drawn;
+            for (const StepPart& part : behind.next()) {
+                if (part.samples) drawn.push_back(between(random, 0, vocabulary - 1));
+            }
+            for (Scheduler* one : {&ahead, &behind}) {
+                one->note_time(1e-3 * static_cast<double>(1 + drawn.size()));
+                one->note_begun();
+            }
+            if (seed % 2 == 0) come();
+            static_cast<void>(ahead.next_ahead());
+            CHECK(ahead.complete(drawn).size() == behind.complete(drawn).size());
+            if (behind.idle()) come();
+        }
+        CHECK(ahead.idle());
+        preemptions += ahead.counters().preemptions;
+        REQUIRE(ahead.counters().preemptions == behind.counters().preemptions);
+    }
+    CHECK(preemptions > 1'000);
 }
 
 TEST_CASE("decoding goes on beside a long prompt, which takes what the step has left") {
@@ -613,10 +779,99 @@ TEST_CASE("who leaves frees pages, also while a step is under way") {
     CHECK(&scheduler.next() == &scheduler.next());
     CHECK(scheduler.cancel(id));
     CHECK_FALSE(scheduler.cancel(id));
-    CHECK(scheduler.pool().available() < 64);
-    CHECK(scheduler.complete(std::vector{1}).empty());
     CHECK(scheduler.pool().available() == 64);
+    CHECK_FALSE(scheduler.idle());
+    CHECK(scheduler.complete(std::vector{1}).empty());
     CHECK(scheduler.idle());
+}
+
+TEST_CASE("a step planned ahead waits for tokens, and has nobody in it whose length ends with one of them") {
+    Scheduler scheduler(usual);
+    const RequestId first = scheduler.add(request_of(3, 2));
+    const RequestId second = scheduler.add(request_of(2, 9, 50));
+    const RequestId third = scheduler.add(request_of(20, 9, 100));
+    CHECK(scheduler.next_ahead().empty());
+    CHECK(scheduler.next().size() == 3);
+    CHECK(scheduler.next_ahead().empty());  // it has not begun
+    scheduler.note_begun();
+    REQUIRE(scheduler.next_ahead().size() == 3);
+    CHECK((scheduler.next_ahead()[0].awaited == 0 && scheduler.next_ahead()[1].awaited == 1));
+    CHECK((scheduler.next_ahead()[2].awaited == -1 && scheduler.next_ahead()[2].begin == 11));
+    CHECK(scheduler.next_ahead()[0].drawn == 1);
+    CHECK(scheduler.complete(std::vector{7, 8}).size() == 2);
+    CHECK(scheduler.next()[0].tokens.front() == 7);
+    CHECK(scheduler.next()[1].tokens.front() == 8);
+    scheduler.note_begun();
+    const std::vector<StepPart>& ahead = scheduler.next_ahead();
+    REQUIRE(ahead.size() == 2);
+    CHECK((ahead[0].request == second && ahead[0].awaited == 1));
+    CHECK((ahead[1].request == third && ahead[1].awaited == 2));
+    CHECK(scheduler.running() == 2);
+    const std::vector<NewToken> made = scheduler.complete(std::vector{1, 2, 3});
+    REQUIRE(made.size() == 3);
+    CHECK((made[0].request == first && made[0].end == NewToken::End::length));
+    CHECK((made[2].is_first && made[2].token == 3));
+}
+
+TEST_CASE("a text that ends by its end id while its next step is planned is computed once more, for nobody") {
+    Scheduler scheduler(usual);
+    Request request = request_of(4, 9);
+    request.end_ids = {7};
+    const RequestId ends = scheduler.add(request);
+    const RequestId stays = scheduler.add(request_of(2, 9, 50));
+    static_cast<void>(scheduler.next());
+    scheduler.note_begun();
+    CHECK(scheduler.next_ahead().size() == 2);
+    const std::vector<NewToken> made = scheduler.complete(std::vector{7, 1});
+    REQUIRE(made.size() == 2);
+    CHECK((made[0].request == ends && made[0].end == NewToken::End::end_id));
+    CHECK(scheduler.pool().size() - scheduler.pool().available() == 1);
+    CHECK_FALSE(scheduler.cancel(ends));
+    CHECK(scheduler.next().size() == 2);
+    scheduler.note_begun();
+    CHECK(scheduler.next_ahead().size() == 1);
+    const std::vector<NewToken> more = scheduler.complete(std::vector{7, 2});
+    REQUIRE(more.size() == 1);
+    CHECK((more[0].request == stays && more[0].token == 2));
+}
+
+TEST_CASE("who is cancelled when the next step is planned hears nothing of either, and his place is free") {
+    SchedulerOptions options = usual;
+    options.max_sequences = 2;
+    Scheduler scheduler(options);
+    const RequestId leaves = scheduler.add(request_of(4, 2));
+    const RequestId stays = scheduler.add(request_of(2, 9, 50));
+    const RequestId comes = scheduler.add(request_of(2, 9, 70));
+    static_cast<void>(scheduler.next());
+    scheduler.note_begun();
+    CHECK(scheduler.next_ahead().size() == 2);
+    CHECK(scheduler.cancel(leaves));
+    CHECK_FALSE(scheduler.cancel(leaves));
+    CHECK(scheduler.has_room_for_next());
+    REQUIRE(scheduler.complete(std::vector{1, 2}).size() == 1);
+    scheduler.note_begun();
+    REQUIRE(scheduler.next_ahead().size() == 2);
+    CHECK((scheduler.next_ahead()[0].request == stays && scheduler.next_ahead()[1].request == comes));
+    const std::vector<NewToken> made = scheduler.complete(std::vector{3, 4});
+    REQUIRE(made.size() == 1);
+    CHECK((made[0].request == stays && made[0].token == 4));
+}
+
+TEST_CASE("a step that was planned ahead and is dropped is planned anew, with who came since") {
+    Scheduler scheduler(usual);
+    const RequestId first = scheduler.add(request_of(3, 9));
+    static_cast<void>(scheduler.next());
+    scheduler.note_begun();
+    CHECK(scheduler.next_ahead().size() == 1);
+    CHECK_FALSE(scheduler.has_room_for_next());
+    const RequestId second = scheduler.add(request_of(2, 9, 50));
+    CHECK(scheduler.has_room_for_next());
+    scheduler.drop_ahead();
+    CHECK(scheduler.complete(std::vector{5}).size() == 1);
+    const std::vector<StepPart>& parts = scheduler.next();
+    REQUIRE(parts.size() == 2);
+    CHECK((parts[0].request == first && parts[0].tokens.front() == 5 && parts[0].awaited == -1));
+    CHECK(parts[1].request == second);
 }
 
 TEST_CASE("what cannot be is refused by name and value") {

@@ -60,7 +60,7 @@ Parts some_parts() {
 TEST_CASE("what operators are told of a step's prompts is what its inputs hold") {
     const test::FakeMachine fakes;
     const Gpu gpu(0);
-    const StepInputs inputs(gpu, 9 * 40, 9, 8);
+    StepInputs inputs(gpu, 9 * 40, 9, 8);
     const StepInputs::Arrays& in = inputs.host();
     CHECK(rc::check([&] {
         const Parts some = some_parts();
@@ -102,7 +102,7 @@ TEST_CASE("what operators are told of a step's prompts is what its inputs hold")
 TEST_CASE("rows that fill a step up to its graph's size are those of nobody") {
     const test::FakeMachine fakes;
     const Gpu gpu(0);
-    const StepInputs inputs(gpu, 8, 8, 8);
+    StepInputs inputs(gpu, 8, 8, 8);
     const StepInputs::Arrays& in = inputs.host();
     std::fill(in.kv_lengths, in.kv_lengths + 8, 77);
     std::fill(in.temperature, in.temperature + 8, 1.0F);
@@ -112,4 +112,43 @@ TEST_CASE("rows that fill a step up to its graph's size are those of nobody") {
     CHECK(std::vector(in.kv_lengths, in.kv_lengths + 5) == std::vector{1, 21, 8, 0, 77});
     CHECK(std::vector(in.positions, in.positions + 4) == std::vector{0, 20, 7, 0});
     CHECK(in.temperature[3] == 0);  // draws no number of its own
+}
+
+TEST_CASE("tokens that a step waits for come in their places, whoever drew them in the step before") {
+    const test::FakeMachine fakes;
+    const Gpu gpu(0);
+    StepInputs inputs(gpu, 64, 8, 8);
+    Parts some;
+    for (const int tokens : {3, 1, 5, 1}) some.add(tokens, 20, tokens != 5);
+    some.parts[0].awaited = 2;  // one that gave way, and starts again: its last token is new
+    some.parts[3].awaited = 0;
+    static_cast<void>(inputs.fill(some.parts, page_size));
+    inputs.fill_awaited(std::vector{700, 800, 900});
+    const StepInputs::Arrays& in = inputs.host();
+    CHECK(std::vector(in.ids, in.ids + 10) == std::vector{4, 700, 1, 2, 900, 5, 6, 7, 8, 9});
+    CHECK(std::vector(in.last_rows, in.last_rows + 3) == std::vector{4, 0, 1});
+    Parts singles;
+    for (int i = 0; i < 3; ++i) singles.add(1, i, true);
+    singles.parts[1].awaited = 1;
+    inputs.fill_one_each(singles.parts, 4);
+    inputs.fill_awaited(std::vector{700, 800});
+    CHECK(std::vector(in.ids, in.ids + 4) == std::vector{1, 800, 3, 0});
+}
+
+TEST_CASE("a step is written beside the one that was sent last") {
+    const test::FakeMachine fakes;
+    const Gpu gpu(0);
+    StepInputs inputs(gpu, 8, 8, 8);
+    Parts some;
+    for (const int begin : {3, 4}) some.add(1, begin, true);
+    inputs.fill_one_each(some.parts, 2);
+    const StepInputs::Arrays sent = inputs.host();
+    inputs.send(2);
+    inputs.begin();
+    inputs.fill_one_each(std::span(some.parts).last(1), 1);
+    CHECK((sent.positions[0] == 3 && sent.positions[1] == 4));
+    CHECK(inputs.host().positions[0] == 4);
+    inputs.send(1);
+    inputs.begin();
+    CHECK(inputs.host().positions == sent.positions);
 }

@@ -1,6 +1,7 @@
 #include "tests/fake_driver/machine.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -290,16 +291,31 @@ double Machine::duration_us(const CUctx_st& context, const LaunchRequest& reques
 }
 
 /// As kernel_templates/sample has it: the tokens are the parameter behind seven that are read.
-void Machine::draw_tokens(const LaunchRequest& request) {
+void Machine::draw_tokens(CUstream_st& stream, const LaunchRequest& request, long long late_us) {
     const FakeLaunch& launch = request.record;
     constexpr int out = 7;
-    const std::size_t bytes = sizeof(std::int32_t) * (launch.grid[0] / launch.cluster[0]);
+    const std::size_t count = launch.grid[0] / launch.cluster[0];
     const std::int32_t token = 0;
-    (void)set_memory(launch.parameters[out], bytes, &token, sizeof token);
+    if (late_us == 0) {
+        (void)set_memory(launch.parameters[out], sizeof token * count, &token, sizeof token);
+        return;
+    }
+    bool valid = false;
+    auto* const tokens =
+        reinterpret_cast<std::int32_t*>(host_memory(launch.parameters[out], sizeof token * count, &valid));
+    if (tokens == nullptr) return;
+    stream.late = std::make_unique<LateWork>();
+    stream.late->thread = std::thread([late = stream.late.get(), tokens, count, late_us] {
+        std::this_thread::sleep_for(std::chrono::microseconds(late_us));
+        for (std::size_t i = 0; i < count; ++i)
+            std::atomic_ref(tokens[i]).store(0, std::memory_order_release);
+        late->done = true;
+    });
 }
 
 CUresult Machine::run_kernel(CUstream_st& stream, const LaunchRequest& request) {
     if (stream.context->sticky != CUDA_SUCCESS) return stream.context->sticky;
+    stream.late.reset();
     // Tests launch hundreds of thousands of kernels, most of them without a rule to hold texts against.
     const bool is_ruled = script.has_rules("launch");
     std::vector<const Rule*> rules;
@@ -312,7 +328,9 @@ CUresult Machine::run_kernel(CUstream_st& stream, const LaunchRequest& request) 
     const bool is_idle = std::ranges::any_of(rules, [](const Rule* rule) { return rule->has("idle"); });
     if (request.function->kernel.name == "sample_row" && !is_idle && stream.context->sticky == CUDA_SUCCESS &&
         !stream.hung) {
-        draw_tokens(request);
+        long long late_us = 0;
+        for (const Rule* rule : rules) late_us = rule->number("late_us", late_us);
+        draw_tokens(stream, request, late_us);
     }
     FakeLaunch& record = launches_.emplace_back(request.record);
     record.duration_us = duration_us(*stream.context, request, rules);

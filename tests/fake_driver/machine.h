@@ -9,6 +9,7 @@
 #include <cuda.h>
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -16,6 +17,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/fake_driver/devices.h"
@@ -60,11 +62,19 @@ struct CUgraphExec_st {
     std::vector<Work> nodes;
 };
 
+/// What a kernel does some time after its launch.
+struct LateWork {
+    ~LateWork() { thread.join(); }
+    std::atomic<bool> done{false};
+    std::thread thread;
+};
+
 struct CUstream_st {
     CUctx_st* context = nullptr;
     double clock_us = 0;
     bool hung = false;
     std::unique_ptr<CUgraph_st> capture;  ///< set between begin and end of a capture
+    std::unique_ptr<LateWork> late;       ///< of the last kernel
 };
 
 struct CUevent_st {
@@ -146,7 +156,7 @@ class Machine {
         std::unique_ptr<char[]> memory;  ///< none for a large one
     };
 
-    void draw_tokens(const LaunchRequest& request);
+    void draw_tokens(CUstream_st& stream, const LaunchRequest& request, long long late_us);
     [[nodiscard]] CUresult check_launch(const CUctx_st& context, const LaunchRequest& request) const;
     CUresult run_kernel(CUstream_st& stream, const LaunchRequest& request);
     CUresult apply(const Rule& rule, CUstream_st& stream, const LaunchRequest& request);

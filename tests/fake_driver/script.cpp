@@ -39,7 +39,8 @@ const std::map<std::string, std::string>& known_keys() {
         {"alloc", " fail over after times once "},
         {"load", " match fail after times once "},
         {"launch",
-         " match previous fail hang signal exit us slow sleep_us write value offset idle after times once "},
+         " match previous fail hang signal exit us slow sleep_us late_us write value offset idle after times "
+         "once "},
         {"noise", " percent seed "},
         {"compile",
          " match fail hang signal exit sleep_us log meet spill registers shared after times once "},

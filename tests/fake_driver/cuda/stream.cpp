@@ -11,7 +11,7 @@ extern "C" {
 
 CUresult cuStreamCreate(CUstream* stream, unsigned int) {
     return in_context([&](CUctx_st& context) {
-        *stream = new CUstream_st{.context = &context, .clock_us = 0, .hung = false, .capture = nullptr};
+        *stream = new CUstream_st{.context = &context, .capture = nullptr, .late = nullptr};
         ++machine().live["stream"];
         return CUDA_SUCCESS;
     });
@@ -27,12 +27,19 @@ CUresult cuStreamDestroy(CUstream stream) {
 CUresult cuStreamQuery(CUstream stream) {
     return in_context([&](CUctx_st& context) {
         const CUstream_st& resolved = resolve(context, stream);
-        return resolved.capture != nullptr ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
-                                           : state_of(context, resolved.hung);
+        if (resolved.capture != nullptr) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+        if (resolved.late && !resolved.late->done) return CUDA_ERROR_NOT_READY;
+        return state_of(context, resolved.hung);
     });
 }
 
-CUresult cuStreamSynchronize(CUstream stream) { return wait(cuStreamQuery(stream)); }
+CUresult cuStreamSynchronize(CUstream stream) {
+    const CUresult settled = in_context([&](CUctx_st& context) {
+        resolve(context, stream).late.reset();
+        return CUDA_SUCCESS;
+    });
+    return settled == CUDA_SUCCESS ? wait(cuStreamQuery(stream)) : settled;
+}
 
 CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode) {
     return in_context([&](CUctx_st&) {
