@@ -104,15 +104,14 @@ sanitize() {
     run compute-sanitizer --tool "$1" --error-exitcode 9 --target-processes "$2" "${@:3}"
 }
 # Every variant of every family, then the operators as programs call them. racecheck does not see that a warp's reads are over
-# when its first lane arrives at an mbarrier behind __syncwarp(), which is how variant ring gives its stages back, two_widths,
-# whose ring comes round at any size, and drawn the numbers of its tiles (docs/compute-sanitizer.md): it runs without them, and
-# without the operators that may choose ring.
+# when its first lane arrives at an mbarrier behind __syncwarp(), which is how variant ring gives its stages back, and two_widths,
+# whose ring comes round at any size (docs/compute-sanitizer.md): it runs without them, and without the operators that may choose ring.
 sanitized_tests() {
     local tool file
     export HONE_TEST_CACHE=$scratch/images/cache.db
     mkdir -m 700 "$scratch/images"
     for tool in memcheck synccheck initcheck racecheck; do
-        [ "$tool" = racecheck ] && export HONE_TEST_WITHOUT=quantized_linear/ring/kernel.cu,quantized_linear/two_widths/kernel.cu,expert_linear/drawn/kernel.cu
+        [ "$tool" = racecheck ] && export HONE_TEST_WITHOUT=quantized_linear/ring/kernel.cu,quantized_linear/two_widths/kernel.cu
         sanitize "$tool" application-only "$build/tests/hone_tuner_tests" "--source-file=*/variants_gpu_test.cpp"
         [ "$tool" = initcheck ] && continue
         for file in tests/runtime/*_gpu_test.cpp; do
