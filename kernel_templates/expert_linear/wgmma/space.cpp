@@ -17,7 +17,7 @@ constexpr auto tunables = tunables_of({
         tunable<&WgmmaConfig::tile_m>("rows of a tile: of x; swapped: results a row", {64, 128, 256})),
     read_with<&WgmmaConfig::swapped>(
         tunable<&WgmmaConfig::tile_n>("columns of a tile: results a row; swapped: rows of x",
-                                      {8, 16, 24, 32, 48, 64, 96, 128, 144, 192, 256})),
+                                      {8, 16, 24, 32, 48, 64, 96, 128, 136, 144, 152, 176, 184, 192, 256})),
     tunable<&WgmmaConfig::consumers>("warpgroups that multiply", {1, 2}),
     tunable<&WgmmaConfig::blocks_per_sm>("resident blocks a multiprocessor", {1, 2}),
     tunable<&WgmmaConfig::swapped>("1: the weight is the left operand", {0, 1}),
@@ -59,8 +59,8 @@ constexpr Constraint constraints[] = {
              const std::int64_t rows = p.rows_an_active();
              return c.swapped == 0 || c.tile_n >= (rows <= 64 ? rows : rows <= 128 ? 64 : 128);
          }),
-    rule("tiles of 144 are rows of x",
-         [](const WgmmaConfig& c) { return c.swapped != 0 || c.tile_n != 144; }),
+    rule("from 128 on, columns of results are multiples of 64",
+         [](const WgmmaConfig& c) { return c.swapped != 0 || c.tile_n % 64 == 0 || c.tile_n < 128; }),
     rule("up to 128 rows are gathered for a tile: their numbers stay in a producer's registers",
          [](const ExpertProblem& p, const WgmmaConfig& c) {
              return !p.gather || c.copied_x != 0 || tile_rows(c) <= 128;
