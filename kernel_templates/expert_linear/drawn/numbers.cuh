@@ -64,14 +64,17 @@ class Numbers {
         barrier_arrive(given(next_.stage));
         next_.advance();
     }
-    /// By a whole warp; the thread that draws keeps Numbers of its own for it.
+    /// By a whole warp; the thread that draws keeps Numbers of its own for it. Who reads the word arrives:
+    /// racecheck does not see that reads of other lanes are over (docs/compute-sanitizer.md).
     __device__ int take() {
-        barrier_wait(given(next_.stage), next_.parity);
-        const int number = load_word(next_.stage);
-        __syncwarp();
-        if (lane_index() == 0) barrier_arrive(taken(next_.stage));
+        int number = 0;
+        if (lane_index() == 0) {
+            barrier_wait(given(next_.stage), next_.parity);
+            number = load_word(next_.stage);
+            barrier_arrive(taken(next_.stage));
+        }
         next_.advance();
-        return number;
+        return __shfl_sync(all_lanes, number, 0);
     }
 
   private:

@@ -4,14 +4,12 @@
 
 #include "device/elect.cuh"
 #include "expert_linear/drawn/numbers.cuh"
-#include "expert_linear/wgmma/producer.cuh"
-#include "expert_linear/wgmma/writer.cuh"
+#include "expert_linear/wgmma/roles.cuh"
 
 namespace hone::expert_linear::drawn {
 
 namespace gemm = linear::gemm;
 using wgmma::Boxes;
-using wgmma::gathers_ahead;
 using wgmma::geometry;
 using wgmma::MatrixWeights;
 using wgmma::Sources;
@@ -44,6 +42,7 @@ class Producer {
           boxes_(boxes),
           weights_(weights),
           tensors_(tensors),
+          under_way_(shared),
           leads_(elect() && threadIdx.x < 32) {}
 
     __device__ void run() {
@@ -65,12 +64,7 @@ class Producer {
             if (leads_) given.give(deal.number(drawn));
             __syncwarp();
         }
-        if constexpr (Sources::x_by_token) {
-            wait_for_copies<0>();
-            fence_async_proxy();
-            __syncwarp();
-            while (pending_ > 0) hand_over();
-        }
+        if constexpr (Sources::x_by_token) under_way_.finish();
     }
 
   private:
@@ -95,27 +89,16 @@ class Producer {
         __syncwarp();
         rows.copy(tensors_, shared_ + wgmma::x_at_stage + asked_.stage * wgmma::x_bytes, k);
         commit_copies();
-        if (++pending_ <= gathers_ahead) return;
-        wait_for_copies<gathers_ahead>();
-        fence_async_proxy();
-        __syncwarp();
-        hand_over();
-    }
-    /// The oldest stage under way has landed, in all lanes.
-    __device__ void hand_over() {
-        if (lane_index() == 0) barrier_arrive(gemm::full_barrier(shared_, landed_.stage));
-        landed_.advance();
-        --pending_;
+        under_way_.add();
     }
 
     uint32 shared_;
     const Boxes& boxes_;
     const MatrixWeights& weights_;
     const Tensors& tensors_;
+    wgmma::RowsUnderWay under_way_;
     bool leads_;
     gemm::Ring asked_;
-    gemm::Ring landed_;
-    int pending_ = 0;
 };
 
 __device__ inline void consume(uint32 shared, const Tensors& tensors, int warpgroup) {
@@ -135,29 +118,11 @@ __device__ inline void consume(uint32 shared, const Tensors& tensors, int warpgr
     }
 }
 
-__device__ inline void prepare(uint32 shared, const wgmma::XMaps& x, const MatrixWeights& weights) {
-    for (int stage = 0; stage < gemm::stages; ++stage) {
-        barrier_init(gemm::full_barrier(shared, stage), wgmma::full_arrivals);
-        barrier_init(gemm::empty_barrier(shared, stage), gemm::consumers * 4);
-    }
-    Numbers(shared + numbers_at).init(producer_warps + gemm::consumers * 4);
-    fence_barrier_init();
-    if constexpr (!Sources::x_by_token) prefetch_map(x.whole);
-    weights.prefetch();
-}
-
 __device__ inline void run(const Tensors& tensors, const wgmma::XMaps& x, const MatrixWeights& weights) {
-    extern __shared__ uint8 memory[];
-    constexpr uint32 below = gemm::Geometry::alignment - 1;
-    const uint32 shared = (shared_address(memory) + below) & ~below;
+    const uint32 shared = wgmma::ring_at();
     const int warpgroup = __shfl_sync(all_lanes, static_cast<int>(threadIdx.x) / 128, 0);
-    if (threadIdx.x == 0) prepare(shared, x, weights);
-    __syncthreads();
-    if constexpr (gemm::programmatic) {
-        release_successor();
-        wait_for_predecessor();
-        fence_async_proxy_global();  // x may be the kernel's before
-    }
+    if (threadIdx.x == 0) Numbers(shared + numbers_at).init(producer_warps + gemm::consumers * 4);
+    wgmma::begin(shared, x, weights);
     if (warpgroup > 0) {
         consume(shared, tensors, warpgroup - 1);
     } else if (threadIdx.x < 32 * producer_warps) {

@@ -121,6 +121,42 @@ struct Gathered {
     }
 };
 
+/// Stages whose gathered rows are under way, by all four warps: handed over in their order, each when its
+/// copies have landed in all lanes.
+class RowsUnderWay {
+  public:
+    __device__ explicit RowsUnderWay(uint32 shared) : shared_(shared) {}
+
+    /// A thread has issued its copies of one more stage.
+    __device__ void add() {
+        if (++pending_ <= gathers_ahead) return;
+        land<gathers_ahead>();
+        hand_over();
+    }
+    __device__ void finish() {
+        land<0>();
+        while (pending_ > 0) hand_over();
+    }
+
+  private:
+    /// Those of all stages but the last `left` ones.
+    template <int left>
+    __device__ static void land() {
+        wait_for_copies<left>();
+        fence_async_proxy();
+        __syncwarp();
+    }
+    __device__ void hand_over() {
+        if (lane_index() == 0) barrier_arrive(gemm::full_barrier(shared_, landed_.stage));
+        landed_.advance();
+        --pending_;
+    }
+
+    uint32 shared_;
+    gemm::Ring landed_;
+    int pending_ = 0;
+};
+
 /// Rows by the call's order: by all four warps of the warpgroup.
 template <class Weights>
 class GatheringProducer {
@@ -131,7 +167,8 @@ class GatheringProducer {
           boxes_(boxes),
           weights_(weights),
           tensors_(tensors),
-          leads_(elect() && threadIdx.x < 32) {}
+          leads_(elect() && threadIdx.x < 32),
+          under_way_(shared) {}
 
     __device__ void run() {
         Walk walk(tensors_);
@@ -142,10 +179,7 @@ class GatheringProducer {
             const int first = walk.steps().first_k;
             for (int k = 0; k < walk.steps().k_count; ++k) step(of_tile, walk.tile(), rows, first + k);
         }
-        wait_for_copies<0>();
-        fence_async_proxy();
-        __syncwarp();
-        while (pending_ > 0) hand_over();
+        under_way_.finish();
     }
 
   private:
@@ -157,17 +191,7 @@ class GatheringProducer {
         rows.copy(tensors_, shared_ + x_at_stage + asked_.stage * x_bytes, k);
         commit_copies();
         asked_.advance();
-        if (++pending_ <= gathers_ahead) return;
-        wait_for_copies<gathers_ahead>();
-        fence_async_proxy();
-        __syncwarp();
-        hand_over();
-    }
-    /// The oldest stage under way has landed, in all lanes.
-    __device__ void hand_over() {
-        if (lane_index() == 0) barrier_arrive(gemm::full_barrier(shared_, landed_.stage));
-        landed_.advance();
-        --pending_;
+        under_way_.add();
     }
 
     uint32 shared_;
@@ -176,8 +200,7 @@ class GatheringProducer {
     const Tensors& tensors_;
     bool leads_;
     gemm::Ring asked_;
-    gemm::Ring landed_;
-    int pending_ = 0;
+    RowsUnderWay under_way_;
 };
 
 }  // namespace hone::expert_linear::wgmma

@@ -75,16 +75,17 @@ __device__ inline void consume(uint32 shared, const Products& multiplier, const 
     }
 }
 
-/// `weights` are as MatrixWeights; `multiplier.multiply(shared, warpgroup, tile, steps, ring, sums)` makes
-/// the sums of some steps of a tile; `Registers` says whether roles exchange registers (`moves`), and what
-/// each then has.
-template <class Registers, class Weights, class Products>
-__device__ inline void run(const Tensors& tensors, const XMaps& x, const Weights& weights,
-                           const Products& multiplier) {
+/// Where the ring of the block begins.
+__device__ inline uint32 ring_at() {
     extern __shared__ uint8 memory[];
     constexpr uint32 below = gemm::Geometry::alignment - 1;
-    const uint32 shared = (shared_address(memory) + below) & ~below;
-    const int warpgroup = __shfl_sync(all_lanes, static_cast<int>(threadIdx.x) / 128, 0);
+    return (shared_address(memory) + below) & ~below;
+}
+
+/// Behind it barriers are ready, those that thread 0 initialized before as well, and what was launched before
+/// has ended.
+template <class Weights>
+__device__ inline void begin(uint32 shared, const XMaps& x, const Weights& weights) {
     if (threadIdx.x == 0) prepare(shared, x, weights);
     __syncthreads();
     if constexpr (gemm::programmatic) {
@@ -92,6 +93,17 @@ __device__ inline void run(const Tensors& tensors, const XMaps& x, const Weights
         wait_for_predecessor();
         fence_async_proxy_global();  // x may be the kernel's before
     }
+}
+
+/// `weights` are as MatrixWeights; `multiplier.multiply(shared, warpgroup, tile, steps, ring, sums)` makes
+/// the sums of some steps of a tile; `Registers` says whether roles exchange registers (`moves`), and what
+/// each then has.
+template <class Registers, class Weights, class Products>
+__device__ inline void run(const Tensors& tensors, const XMaps& x, const Weights& weights,
+                           const Products& multiplier) {
+    const uint32 shared = ring_at();
+    const int warpgroup = __shfl_sync(all_lanes, static_cast<int>(threadIdx.x) / 128, 0);
+    begin(shared, x, weights);
     if (warpgroup == 0) {
         if constexpr (Registers::moves) release_registers<Registers::producer>();
         produce(shared, x, weights, tensors);

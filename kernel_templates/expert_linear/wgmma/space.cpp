@@ -15,11 +15,12 @@ namespace {
 constexpr auto tunables = tunables_of({
     read_with<&WgmmaConfig::swapped>(
         tunable<&WgmmaConfig::tile_m>("rows of a tile: of x; swapped: results a row", {64, 128, 256})),
-    read_with<&WgmmaConfig::swapped>(tunable<&WgmmaConfig::tile_n>(
-        "columns of a tile: results a row; swapped: rows of x", {8, 16, 24, 32, 48, 64, 96, 128, 192, 256})),
+    read_with<&WgmmaConfig::swapped>(
+        tunable<&WgmmaConfig::tile_n>("columns of a tile: results a row; swapped: rows of x",
+                                      {8, 16, 24, 32, 48, 64, 96, 128, 136, 144, 152, 176, 184, 192, 256})),
     tunable<&WgmmaConfig::consumers>("warpgroups that multiply", {1, 2}),
     tunable<&WgmmaConfig::blocks_per_sm>("resident blocks a multiprocessor", {1, 2}),
-    tunable<&WgmmaConfig::swapped>("1: the weight is the left operand, for few rows an expert", {0, 1}),
+    tunable<&WgmmaConfig::swapped>("1: the weight is the left operand", {0, 1}),
     tunable<&WgmmaConfig::tail_split>(
         "1: tiles of a last round that few blocks take are split over all of them", {0, 1}),
     tunable<&WgmmaConfig::l2_hint>("1: weights leave level 2 first, x last", {0, 1}),
@@ -53,11 +54,13 @@ constexpr Constraint constraints[] = {
          }),
     rule("at least three stages must fit shared memory",
          [](const ExpertProblem& p, const WgmmaConfig& c) { return geometry(p, c).stages() >= 3; }),
-    rule("weights are the left operand for up to 128 rows an expert, which up to 64 share a tile",
+    rule("with the weight left up to 64 rows an expert share a tile, more have tiles of 64, many of 128",
          [](const ExpertProblem& p, const WgmmaConfig& c) {
              const std::int64_t rows = p.rows_an_active();
-             return c.swapped == 0 || (rows <= 128 && c.tile_n >= std::min<std::int64_t>(rows, 64));
+             return c.swapped == 0 || c.tile_n >= (rows <= 64 ? rows : rows <= 128 ? 64 : 128);
          }),
+    rule("from 128 on, columns of results are multiples of 64",
+         [](const WgmmaConfig& c) { return c.swapped != 0 || c.tile_n % 64 == 0 || c.tile_n < 128; }),
     rule("up to 128 rows are gathered for a tile: their numbers stay in a producer's registers",
          [](const ExpertProblem& p, const WgmmaConfig& c) {
              return !p.gather || c.copied_x != 0 || tile_rows(c) <= 128;
