@@ -84,7 +84,7 @@ TuneRun run_on_gpu(tuner::SharedWork& work, std::size_t hand, const tuner::Devic
     std::optional<tuner::RecordingMeasurer> recording;
     try {
         cache.emplace(open_user_cache());
-        session.emplace(tuner::open_gpu(pool, device));
+        session.emplace(tuner::open_gpu(pool, device, {.stop = &context.stop}));
         if (worker) session->measurer->use_worker(*std::move(worker));
         if (!context.options.record_file.empty())
             recording.emplace(*session->measurer, context.options.record_file);
@@ -221,8 +221,14 @@ std::vector<TuneRun> run_on_gpus(const Workload& workload, const std::vector<tun
                                           std::exchange(first_worker, std::nullopt)),
                               std::back_inserter(runs));
         } catch (...) {
-            if (runs.empty() && rest == waiting.end()) throw;  // there is no other kind
-            runs.push_back(failed_run(waiting.front(), context.console));
+            const bool is_only = runs.empty() && rest == waiting.end();
+            if (is_only && !context.stop) throw;
+            TuneRun run = failed_run(waiting.front(), context.console);
+            if (context.stop) {  // the exit code says that it was asked to
+                run.failure = nullptr;
+                run.result.stopped = tuner::StopReason::interrupted;
+            }
+            runs.push_back(std::move(run));
         }
         waiting.erase(waiting.begin(), rest);
     }

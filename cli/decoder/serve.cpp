@@ -93,9 +93,10 @@ decoder::ServeOptions serve_options(const Options& options) {
             .grace = std::chrono::milliseconds(static_cast<std::int64_t>(options.grace_s * 1000))};
 }
 
-/// A port that is taken is said before the model is loaded, which takes a while.
-void require_free_port(const Options& options) {
-    if (options.port != 0) decoder::HttpServer(serve_options(options).http, {});
+/// A port that is taken, and no room for its threads, are said before the model is loaded, which takes a
+/// while.
+void require_server(const Options& options) {
+    const decoder::HttpServer probe(serve_options(options).of_server(), {});
 }
 
 void say_ready(const decoder::ServedModel& model, const std::string& address, const Console& console) {
@@ -114,7 +115,7 @@ Outcome serve(const Options& options, const Console& console) {
         stop_on_interrupt("stopping: requests under way are finished (again: stop at once)");
     const decoder::ServedModel served = served_model(options);
     try {
-        require_free_port(options);
+        require_server(options);
         const auto model = running_model(options, console);
         decoder::Engine engine(*model, engine_options(options, *model));
         decoder::ModelServer server(engine, served, serve_options(options));

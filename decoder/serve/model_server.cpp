@@ -13,20 +13,20 @@ constexpr std::chrono::milliseconds glance{20};
 /// Threads for requests under way, and some that say no to others or how the server is.
 constexpr int spare_connections = 16;
 
-HttpOptions http_options(const ServeOptions& options) {
-    HttpOptions http = options.http;
-    http.connections = options.service.max_requests + spare_connections;
-    http.max_body_bytes = options.service.max_body_bytes;
-    return http;
-}
-
 }  // namespace
+
+HttpOptions ServeOptions::of_server() const {
+    HttpOptions options = http;
+    options.connections = service.max_requests + spare_connections;
+    options.max_body_bytes = service.max_body_bytes;
+    return options;
+}
 
 ModelServer::ModelServer(TokenEngine& engine, ServedModel model, const ServeOptions& options)
     : engine_(engine),
       options_(options),
       service_(engine, std::move(model), options.service),
-      server_(http_options(options),
+      server_(options.of_server(),
               {.answer = [this](const HttpRequest& request,
                                 HttpClient& client) { return service_.answer(request, client); },
                .refuse = [this](int status) { return service_.refuse(status); }}) {}

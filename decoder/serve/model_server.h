@@ -15,6 +15,9 @@ struct ServeOptions {
     ServiceOptions service{};
     std::chrono::milliseconds grace{5000};    ///< for requests under way when it stops
     std::chrono::milliseconds farewell{500};  ///< that it goes on to refuse requests after a failure
+
+    /// `http` with what the service needs of it.
+    [[nodiscard]] HttpOptions of_server() const;
 };
 
 class ModelServer {

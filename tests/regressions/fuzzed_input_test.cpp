@@ -4,7 +4,7 @@
 #include <sqlite3.h>
 
 #include <array>
-#include <chrono>
+#include <ctime>
 #include <fstream>
 
 #include "cache/bundle.h"
@@ -102,9 +102,9 @@ TEST_CASE("a model file with many keys is read in one pass") {
     std::string text = "{\n";
     for (int i = 0; i < 150'000; ++i) text += "\"k" + std::to_string(i) + "\": 1,\n";
     text += "\"last\": 1}";
-    const auto start = std::chrono::steady_clock::now();
+    const std::clock_t start = std::clock();  // CPU time: a busy machine gives less of it a second
     const ModelDocument document = ModelDocument::from_json(text, "config.json");
-    CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));
+    CHECK((std::clock() - start) / CLOCKS_PER_SEC < 20);
     const std::array<std::string_view, 1> keys{"last"};
     REQUIRE(document.find(keys) != nullptr);
     CHECK(document.place(*document.find(keys)) == "config.json:150002: ");

@@ -36,9 +36,9 @@ struct Bench {
     Problem problem = norm_problem(64);
     std::vector<Candidate> candidates;
 
-    explicit Bench(const std::string& script = "")
+    explicit Bench(const std::string& script = "", const GpuMeasurerOptions& measuring = quick_limits())
         : fakes(script),
-          session(open_gpu(cache, first_gpu(), quick_limits(), {.arch = {}, .nvrtc = {}, .workers = 2})) {
+          session(open_gpu(cache, first_gpu(), measuring, {.arch = {}, .nvrtc = {}, .workers = 2})) {
         for (const RankedCandidate& ranked : ranked_space(problem, session.measurer->device().traits)) {
             if (candidates.size() < 8) candidates.push_back(ranked.candidate);
         }

@@ -256,3 +256,12 @@ TEST_CASE("workers that die before they are ready end the run with a clear error
     CHECK_THROWS_WITH_AS((void)bench.session.measurer->begin_problem(bench.problem),
                          doctest::Contains("5 measuring workers"), WorkerError);
 }
+
+TEST_CASE("who stops a run waits for one worker that dies before it is ready, not for five") {
+    const std::atomic<bool> stop{true};
+    GpuMeasurerOptions measuring = quick_limits();
+    measuring.stop = &stop;
+    Bench bench("launch:match=source=rmsnorm/reference.cu:fail=700", measuring);
+    CHECK_THROWS_WITH_AS((void)bench.session.measurer->begin_problem(bench.problem),
+                         doctest::Contains("1 measuring worker in a row"), WorkerError);
+}

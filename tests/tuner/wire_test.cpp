@@ -107,9 +107,14 @@ TEST_CASE("plans, problems, devices and samples arrive as they were sent") {
     const json samples = to_json(
         Samples{.verdict = {.detail = "why"}, .us = {1.5, 2.25}, .energy_mj = 3, .sm_clock_mhz = 1755});
     CHECK(to_json(samples_from_json(samples)) == samples);
-    json too_slow = samples;
-    too_slow["sm_clock_mhz"] = -1;
-    CHECK_THROWS_AS((void)samples_from_json(too_slow), ProtocolError);
+    const auto is_refused = [&](const char* member, const json& value) {
+        json wrong = samples;
+        wrong[member] = value;
+        CHECK_THROWS_AS((void)samples_from_json(wrong), ProtocolError);
+    };
+    for (const int mhz : {-1, 1'000'001}) is_refused("sm_clock_mhz", mhz);
+    for (const double us : {-1.0, 1.1e15}) is_refused("us", json::array({us}));
+    is_refused("energy_mj", 1.1e15);
     const json sustained = to_json(Sustained{
         .verdict = {.detail = "why"}, .us = 2.5, .power_w = 350, .counted = true, .seconds = 2, .calls = 7});
     CHECK(to_json(sustained_from_json(sustained)) == sustained);

@@ -310,8 +310,9 @@ TEST_CASE("token counts are numbers of sequences for attention over one token") 
 TEST_CASE("what is rotated: all of a head, a part of it, or nothing where positions are learned") {
     const auto rotation = [](const Model& model) {
         const std::vector<ModelOperator> list = operators(model, {.tokens = {16}, .dtype = {}});
-        const auto found = std::ranges::find_if(
-            list, [](const ModelOperator& op) { return op.family == "rope_kv_append" && op.use == Use::all; });
+        const auto found = std::ranges::find_if(list, [](const ModelOperator& op) {
+            return op.family == "rope_kv_append" && op.use == Use::all;
+        });
         return found == list.end() ? std::string() : found->fields + ": " + found->sizes.at(0);
     };
     Model model = read_model("llama-3-8b");

@@ -200,11 +200,12 @@ void GpuMeasurer::start_worker() {
 
 /// Workers that die before a candidate runs say that the GPU, not a candidate, is at fault.
 void GpuMeasurer::count_early_death(const Death& death) {
-    if (++early_deaths_ < options_.deaths_in_a_row) return;
+    const bool is_stopped = options_.stop != nullptr && *options_.stop;
+    if (++early_deaths_ < options_.deaths_in_a_row && !is_stopped) return;
     throw WorkerError(
-        fmt::format("{} measuring workers in a row died before they could measure; the last: {}. "
+        fmt::format("{} measuring {} in a row died before they could measure; the last: {}. "
                     "`dmesg | grep Xid` and `nvidia-smi -q` may say why",
-                    early_deaths_, death.cause));
+                    early_deaths_, early_deaths_ == 1 ? "worker" : "workers", death.cause));
 }
 
 void GpuMeasurer::ensure_worker() {

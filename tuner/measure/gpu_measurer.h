@@ -4,6 +4,7 @@
 // alone; what kills it again is `crashed`, what does not end is `timed_out`. Used by one thread.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -28,6 +29,7 @@ struct GpuMeasurerOptions {
     std::chrono::milliseconds shortest_limit{2'000};  ///< no launch gets less than this
     std::chrono::milliseconds grace{1'000};  ///< for the worker to leave by itself before it is killed
     int deaths_in_a_row = 5;                 ///< workers that died before they were ready: then the run stops
+    const std::atomic<bool>* stop = nullptr;  ///< set: the next such death is the last
 };
 
 /// What a worker needs for a problem, with inputs from a fresh seed.

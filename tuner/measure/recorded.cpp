@@ -5,6 +5,7 @@
 #include <cmath>
 #include <fstream>
 
+#include "cache/validator.h"
 #include "runtime/system/text_file.h"
 #include "tuner/errors.h"
 #include "tuner/measure/wire.h"
@@ -14,7 +15,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double longest_us = 1e15;  // thirty years, as in bundles: rounding stays exact enough and finite
 constexpr std::size_t max_samples = 64;  // enough for every stage of a race; more would only repeat
 
 /// Nanoseconds are finer than the clock of CUDA events.
@@ -38,7 +38,7 @@ json candidate_json(const RecordedCandidate& recorded) {
 std::vector<double> samples_from(const json& object) {
     std::vector<double> us;
     for (const json& item : list(object, "us")) {
-        if (!item.is_number() || !(item.get<double>() >= 0 && item.get<double>() <= longest_us)) {
+        if (!item.is_number() || !(item.get<double>() >= 0 && item.get<double>() <= cache::limits::real)) {
             throw ProtocolError("member 'us' holds something that is no time");
         }
         us.push_back(item.get<double>());

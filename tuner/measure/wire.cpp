@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cache/validator.h"
+
 namespace hone::tuner {
 namespace {
 
@@ -390,11 +392,14 @@ Samples samples_from_json(const json& object) {
                     .us = {},
                     .energy_mj = number(object, "energy_mj"),
                     .sm_clock_mhz = small_integer(object, "sm_clock_mhz")};
-    if (samples.sm_clock_mhz < 0) throw ProtocolError("a clock below 0");
+    // What the cache would take for damage.
+    if (samples.sm_clock_mhz < 0 || samples.sm_clock_mhz > cache::limits::sm_clock_mhz.high)
+        throw ProtocolError("a clock that is none");
+    if (samples.energy_mj > cache::limits::real) throw ProtocolError("an energy that is none");
     for (const json& item : list(object, "us")) {
         if (!item.is_number()) throw ProtocolError("a sample that is not a number");
         const auto us = item.get<double>();
-        if (!std::isfinite(us) || us < 0) throw ProtocolError("a sample that is no time");
+        if (!(us >= 0 && us <= cache::limits::real)) throw ProtocolError("a sample that is no time");
         samples.us.push_back(us);
     }
     return samples;
