@@ -12,6 +12,7 @@
 #include <limits>
 #include <mutex>
 #include <new>
+#include <random>
 #include <string>
 #include <thread>
 #include <utility>
@@ -387,6 +388,53 @@ TEST_CASE("requests that are cancelled at any time hear nothing more, and others
     CHECK(engine.state().running == 0);
     CHECK(engine.state().pages_used == 0);
     CHECK(engine.state().times.prepared_steps > 0);
+}
+
+TEST_CASE(
+    "texts are as their seeds and counters say, whoever comes, ends, leaves and gives way beside them") {
+    std::uint64_t prepared = 0;
+    std::uint64_t preemptions = 0;
+    for (unsigned round = 0; round < 6; ++round) {
+        std::minstd_rand random(round + 1);
+        const auto between = [&](int least, int most) {
+            return least + static_cast<int>(random() % static_cast<unsigned>(most - least + 1));
+        };
+        const test::FakeMachine machine(late_by(400) + ";launch:match=sample_row:seeded");
+        ModelOptions options = options_of_many();
+        if (round % 2 == 0) options.memory_share = 1e-5;  // pages run out
+        RunningModel model(options);
+        Engine engine(model);
+        std::vector<Heard> heard(60);
+        std::vector<std::vector<int>> expected(heard.size());
+        for (int i = 0; i < 60; ++i) {
+            TextRequest request{
+                .prompt = std::vector<int>(static_cast<std::size_t>(between(1, 100)), i % 3),
+                .max_new_tokens = between(1, 60),
+                .wishes = {.seed = i},
+                .end_ids = i % 3 == 0 ? std::vector{(31 * i + 7 * 20) % 997} : std::vector<int>()};
+            std::vector<int>& tokens = expected[static_cast<std::size_t>(i)];
+            while (std::ssize(tokens) < request.max_new_tokens &&
+                   (tokens.empty() || std::ranges::count(request.end_ids, tokens.back()) == 0))
+                tokens.push_back(static_cast<int>((31 * i + 7 * std::ssize(tokens)) % 997));
+            const RequestId id = engine.submit(request, heard[static_cast<std::size_t>(i)].listener());
+            const RequestId leaves =
+                engine.submit({.prompt = {i}, .max_new_tokens = 100}, {[](auto&) {}, [](auto&) {}});
+            std::this_thread::sleep_for(std::chrono::microseconds(between(0, 3) * 300));
+            engine.cancel(leaves);
+            CHECK(leaves == id + 1);
+        }
+        for (std::size_t i = 0; i < heard.size(); ++i) {
+            CAPTURE(i);
+            std::vector<int> tokens;
+            for (const NewToken& token : heard[i].tokens()) tokens.push_back(token.token);
+            CHECK(tokens == expected[i]);
+        }
+        prepared += engine.state().times.prepared_steps;
+        preemptions += engine.state().counters.preemptions;
+        CHECK(engine.state().pages_used == 0);
+    }
+    CHECK(prepared > 50);
+    CHECK(preemptions > 0);
 }
 
 TEST_CASE("an engine that goes while its steps follow each other leaves a model that another one serves") {

@@ -291,24 +291,35 @@ double Machine::duration_us(const CUctx_st& context, const LaunchRequest& reques
 }
 
 /// As kernel_templates/sample has it: the tokens are the parameter behind seven that are read.
-void Machine::draw_tokens(CUstream_st& stream, const LaunchRequest& request, long long late_us) {
+void Machine::draw_tokens(CUstream_st& stream, const LaunchRequest& request,
+                          const std::vector<const Rule*>& rules) {
     const FakeLaunch& launch = request.record;
-    constexpr int out = 7;
-    const std::size_t count = launch.grid[0] / launch.cluster[0];
-    const std::int32_t token = 0;
-    if (late_us == 0) {
-        (void)set_memory(launch.parameters[out], sizeof token * count, &token, sizeof token);
-        return;
+    constexpr int seed = 5, counter = 6, out = 7;
+    std::vector<std::int32_t> tokens(launch.grid[0] / launch.cluster[0]);
+    const auto memory_of = [&]<class T>(int parameter, T*) {
+        bool valid = false;
+        return reinterpret_cast<T*>(
+            host_memory(launch.parameters[parameter], tokens.size() * sizeof(T), &valid));
+    };
+    auto* const to = memory_of(out, static_cast<std::int32_t*>(nullptr));
+    if (to == nullptr) return;
+    if (std::ranges::any_of(rules, [](const Rule* rule) { return rule->has("seeded"); })) {
+        const auto* const seeds = memory_of(seed, static_cast<std::int64_t*>(nullptr));
+        const auto* const counters = memory_of(counter, static_cast<std::int64_t*>(nullptr));
+        for (std::size_t i = 0; i < tokens.size() && seeds != nullptr && counters != nullptr; ++i)
+            tokens[i] = static_cast<std::int32_t>((31 * seeds[i] + 7 * counters[i]) % 997);
     }
-    bool valid = false;
-    auto* const tokens =
-        reinterpret_cast<std::int32_t*>(host_memory(launch.parameters[out], sizeof token * count, &valid));
-    if (tokens == nullptr) return;
+    long long late_us = 0;
+    for (const Rule* rule : rules) late_us = rule->number("late_us", late_us);
+    const auto write = [to, tokens = std::move(tokens)] {
+        for (std::size_t i = 0; i < tokens.size(); ++i)
+            std::atomic_ref(to[i]).store(tokens[i], std::memory_order_release);
+    };
+    if (late_us == 0) return write();
     stream.late = std::make_unique<LateWork>();
-    stream.late->thread = std::thread([late = stream.late.get(), tokens, count, late_us] {
+    stream.late->thread = std::thread([late = stream.late.get(), write, late_us] {
         std::this_thread::sleep_for(std::chrono::microseconds(late_us));
-        for (std::size_t i = 0; i < count; ++i)
-            std::atomic_ref(tokens[i]).store(0, std::memory_order_release);
+        write();
         late->done = true;
     });
 }
@@ -328,9 +339,7 @@ CUresult Machine::run_kernel(CUstream_st& stream, const LaunchRequest& request) 
     const bool is_idle = std::ranges::any_of(rules, [](const Rule* rule) { return rule->has("idle"); });
     if (request.function->kernel.name == "sample_row" && !is_idle && stream.context->sticky == CUDA_SUCCESS &&
         !stream.hung) {
-        long long late_us = 0;
-        for (const Rule* rule : rules) late_us = rule->number("late_us", late_us);
-        draw_tokens(stream, request, late_us);
+        draw_tokens(stream, request, rules);
     }
     FakeLaunch& record = launches_.emplace_back(request.record);
     record.duration_us = duration_us(*stream.context, request, rules);

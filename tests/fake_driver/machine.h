@@ -156,7 +156,8 @@ class Machine {
         std::unique_ptr<char[]> memory;  ///< none for a large one
     };
 
-    void draw_tokens(CUstream_st& stream, const LaunchRequest& request, long long late_us);
+    void draw_tokens(CUstream_st& stream, const LaunchRequest& request,
+                     const std::vector<const Rule*>& rules);
     [[nodiscard]] CUresult check_launch(const CUctx_st& context, const LaunchRequest& request) const;
     CUresult run_kernel(CUstream_st& stream, const LaunchRequest& request);
     CUresult apply(const Rule& rule, CUstream_st& stream, const LaunchRequest& request);

@@ -39,7 +39,8 @@ const std::map<std::string, std::string>& known_keys() {
         {"alloc", " fail over after times once "},
         {"load", " match fail after times once "},
         {"launch",
-         " match previous fail hang signal exit us slow sleep_us late_us write value offset idle after times "
+         " match previous fail hang signal exit us slow sleep_us late_us seeded write value offset idle "
+         "after times "
          "once "},
         {"noise", " percent seed "},
         {"compile",

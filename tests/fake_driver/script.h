@@ -37,6 +37,7 @@
 //          sleep_us=N              the launching thread really sleeps
 //          late_us=N               (sample_row) its tokens are there so much later, and until then queries say not
 //                                  ready and what is behind it in its stream waits
+//          seeded                  (sample_row) a row's token is (31 * seed + 7 * counter) % 997, not 0
 //          write=ARG:value=V       when the kernel runs, its pointer argument number ARG (from 0) gets the
 //                                  eight bytes V
 //          offset=BYTES            (with write) so far behind the pointer
