@@ -263,7 +263,7 @@ def sanitizer_jobs(build: Path, folder: Path) -> List[Job]:
 
 
 def places_here() -> Dict[str, int]:
-    """As many as there are cores, and as memory and the GPU's have room for."""
+    """As many as there are cores, half of each kind, and as memory and the GPU's have room for. Each has as many compilers as there are cores."""
     cores = len(os.sched_getaffinity(0))
     asked = ["nvidia-smi", "--query-gpu=memory.free", "--format=csv,noheader,nounits"]
     try:
@@ -271,7 +271,7 @@ def places_here() -> Dict[str, int]:
     except (OSError, subprocess.CalledProcessError, ValueError, IndexError):
         gpu_mib = 24576
     memory_mib = int(re.search(r"MemAvailable: *(\d+)", Path("/proc/meminfo").read_text())[1]) // 1024
-    places = {kind: max(1, min(cores, gpu_mib // 2 // GPU_MIB[kind], memory_mib // 2 // MEMORY_MIB[kind])) for kind in GPU_MIB}
+    places = {kind: max(1, min(-(-cores // 2), gpu_mib // 2 // GPU_MIB[kind], memory_mib // 2 // MEMORY_MIB[kind])) for kind in GPU_MIB}
     return {**places, "sanitizer": 1}
 
 
