@@ -31,6 +31,11 @@ SKIPPED = 77  # the exit code that ctest knows, too
 GPU_MIB = {"C++": 1500, "Python": 4000}
 MEMORY_MIB = {"C++": 2000, "Python": 5000}
 
+# What takes longest begins first, by parts of the names.
+LONGEST = (
+    "decoder_", "accelerate_", "variants_gpu_test", "ring is right", "ring_w8 is right", "tiles of two widths", "neighbours take tiles",
+    "tiles of 192 rows", "two blocks join", "sorted masses", "late maxima",
+)  # fmt: skip
 # The cases that are small enough for compute-sanitizer, by their names: a new one is "small ..." or "rows with a stride ...".
 SMALL = (
     "small *,rows with a stride*,gradients of rows with a stride*,tokens of rows with a stride*,*any head dimension*,"
@@ -241,7 +246,7 @@ def python_jobs(build: Path, folder: Path) -> List[Job]:
         for part in parts_of(file):
             name = f"tests/python/gpu/{file.name}" + named(part)
             jobs.append(Job(name, [*discover, file.name], "Python", {**environment, "HONE_TEST_PART": part}, measures_times(file)))
-    return sorted(jobs, key=lambda job: job.environment["HONE_TEST_PART"] == "1/1")  # those in parts are the longest
+    return jobs
 
 
 def sanitizer_jobs(build: Path, folder: Path) -> List[Job]:
@@ -291,6 +296,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
         images = folder / "images.db" if asked.images else None
         jobs = python_jobs(asked.build, folder) + cpp_jobs(asked.build, images) + example_jobs(asked.build, folder)
         jobs = [job for job in jobs if not asked.names or any(name in job.name for name in asked.names)]
+        jobs.sort(key=lambda job: not any(part in job.name for part in LONGEST))
         suite = Suite(places_here(), asked.limit)
         try:
             suite.run(jobs, asked.within)
