@@ -31,6 +31,11 @@ SKIPPED = 77  # the exit code that ctest knows, too
 GPU_MIB = {"C++": 1500, "Python": 4000}
 MEMORY_MIB = {"C++": 2000, "Python": 5000}
 
+# What takes longest begins first, by parts of the names.
+LONGEST = (
+    "decoder_", "accelerate_", "variants_gpu_test", "ring is right", "ring_w8 is right", "tiles of two widths", "neighbours take tiles",
+    "tiles of 192 rows", "two blocks join", "sorted masses", "late maxima",
+)  # fmt: skip
 # The cases that are small enough for compute-sanitizer, by their names: a new one is "small ..." or "rows with a stride ...".
 SMALL = (
     "small *,rows with a stride*,gradients of rows with a stride*,tokens of rows with a stride*,*any head dimension*,"
@@ -241,7 +246,7 @@ def python_jobs(build: Path, folder: Path) -> List[Job]:
         for part in parts_of(file):
             name = f"tests/python/gpu/{file.name}" + named(part)
             jobs.append(Job(name, [*discover, file.name], "Python", {**environment, "HONE_TEST_PART": part}, measures_times(file)))
-    return sorted(jobs, key=lambda job: job.environment["HONE_TEST_PART"] == "1/1")  # those in parts are the longest
+    return jobs
 
 
 def sanitizer_jobs(build: Path, folder: Path) -> List[Job]:
@@ -263,7 +268,7 @@ def sanitizer_jobs(build: Path, folder: Path) -> List[Job]:
 
 
 def places_here() -> Dict[str, int]:
-    """As many as there are cores, and as memory and the GPU's have room for."""
+    """As many as there are cores, half of each kind, and as memory and the GPU's have room for. Each has as many compilers as there are cores."""
     cores = len(os.sched_getaffinity(0))
     asked = ["nvidia-smi", "--query-gpu=memory.free", "--format=csv,noheader,nounits"]
     try:
@@ -271,7 +276,7 @@ def places_here() -> Dict[str, int]:
     except (OSError, subprocess.CalledProcessError, ValueError, IndexError):
         gpu_mib = 24576
     memory_mib = int(re.search(r"MemAvailable: *(\d+)", Path("/proc/meminfo").read_text())[1]) // 1024
-    places = {kind: max(1, min(cores, gpu_mib // 2 // GPU_MIB[kind], memory_mib // 2 // MEMORY_MIB[kind])) for kind in GPU_MIB}
+    places = {kind: max(1, min(-(-cores // 2), gpu_mib // 2 // GPU_MIB[kind], memory_mib // 2 // MEMORY_MIB[kind])) for kind in GPU_MIB}
     return {**places, "sanitizer": 1}
 
 
@@ -291,6 +296,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
         images = folder / "images.db" if asked.images else None
         jobs = python_jobs(asked.build, folder) + cpp_jobs(asked.build, images) + example_jobs(asked.build, folder)
         jobs = [job for job in jobs if not asked.names or any(name in job.name for name in asked.names)]
+        jobs.sort(key=lambda job: not any(part in job.name for part in LONGEST))
         suite = Suite(places_here(), asked.limit)
         try:
             suite.run(jobs, asked.within)

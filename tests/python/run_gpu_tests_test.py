@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import io
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -138,6 +139,12 @@ class Programs(unittest.TestCase):
         alone = {job.name.split(":")[0] for job in jobs + python if job.alone}
         self.assertIn("tests/tuner/planted_gpu_test.cpp", alone)
         self.assertNotIn("tests/runtime/linear_gpu_test.cpp", alone)
+
+    def test_what_takes_longest_is_there(self):
+        names = " ".join(" ".join((file.name, re.sub(r'"\s*"', "", file.read_text()))) for file in (TREE / "tests").glob("*/*_gpu_test.cpp"))
+        names += " ".join(file.name for file in (TREE / "tests/python/gpu").glob("*_test.py"))
+        for part in (*suite_module.LONGEST, *suite_module.SMALL.replace("*", "").split(",")):
+            self.assertIn(part, names)
 
     def test_a_program_without_cases_and_one_that_is_missing_are_errors(self):
         with self.assertRaisesRegex(SystemExit, "hone_runtime_tests is missing: cmake --build "):

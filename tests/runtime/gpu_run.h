@@ -169,7 +169,7 @@ class Bench {
     [[nodiscard]] runtime::CompileCrew::JobPtr job_of(const Problem& problem, const Candidate& candidate) {
         const cache::ImageKey key =
             runtime::candidate_image_key(problem, candidate, traits.arch(), nvrtc_->version());
-        const std::string name = key_text(key);
+        const std::string name = runtime::key_text(key);
         if (const auto known = kept_.find(name); known != kept_.end()) return known->second;
         if (std::optional<cache::Image> image = images_ ? images_->image(key) : std::nullopt) {
             const auto job = std::make_shared<runtime::CompileJob>();

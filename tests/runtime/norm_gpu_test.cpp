@@ -26,7 +26,7 @@ struct Values {
 
 double limit_of(const norm::NormProblem& norm) {
     switch (norm.out_dtype()) {
-        case Dtype::fp32: return 1e-6;
+        case Dtype::fp32: return 2e-6;
         case Dtype::fp16: return 1e-3;
         case Dtype::bf16: return 5e-3;
         case Dtype::int8: return 2e-2;      // half a step of max|y| / 127

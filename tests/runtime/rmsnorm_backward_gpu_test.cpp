@@ -115,8 +115,8 @@ class BackwardCase {
             }
             // Relative to the terms, which are about 1: with hidden = 1 their difference, dx, is next to
             // nothing.
-            worst = std::max(
-                worst, std::sqrt(difference / std::max(total, static_cast<double>(norm_.hidden) * 0.1)));
+            const double terms = std::max(static_cast<double>(norm_.hidden) * 0.1, 1.0);
+            worst = std::max(worst, std::sqrt(difference / std::max(total, terms)));
         }
         return worst;
     }

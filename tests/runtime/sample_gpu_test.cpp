@@ -279,7 +279,7 @@ void check_problem(const std::string& text, std::int64_t vocabulary, std::size_t
 TEST_CASE("tokens are those of sorted masses at any vocabulary, in every dtype, with and without filters") {
     constexpr const char* dtypes[] = {"dtype=fp32", "dtype=fp16", "dtype=bf16"};
     std::size_t turn = 0;  // each compiles for seconds: the dtypes take turns
-    for (const std::int64_t vocabulary : {1, 2, 50, 1000, 4097, 50257}) {
+    for (const std::int64_t vocabulary : {1, 50, 4097, 50257}) {  // others stand in the cases below
         check_problem(dtypes[turn % 3] + std::string(" filters=yes log_probability=yes"), vocabulary, 12, 1);
         check_problem(dtypes[++turn % 3], vocabulary, 5, 1);
     }

@@ -6,16 +6,12 @@ As a program it fills the cache of images: accelerate_support.py NAME DTYPE [FOR
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
-import os
 import subprocess
 import sys
 import unittest
-from pathlib import Path
-from typing import Any, Iterator
+from typing import Any
 
-from support import DEVICE, Case
+from support import DEVICE, Case, once
 
 import torch
 
@@ -31,7 +27,7 @@ prepared.FIRST_ROWS = 256  # what is compiled before it is needed; set before th
 
 from hone._torch import attention as attention_kernels  # noqa: E402
 
-attention_kernels._PREPARED._first = (8, 256, 512)
+attention_kernels._PREPARED._first = (8, 256, 256)
 transformers.logging.set_verbosity_error()
 
 SIZES = {
@@ -107,28 +103,15 @@ def prepare_in_advance(dtype: str, coded: tuple = ()) -> None:
     """Compiles what the models need, side by side, a process each: one after the other they would wait for the slowest image
     of each operator. Once for all programs that share HONE_CACHE; the others wait."""
     wanted = [(name, dtype) for name in _APART] + [(name, dtype, format) for name, format in coded if name == "llama"]
-    with _once(dtype + "-coded" * bool(coded)) as begins:
+    with once(dtype + "-coded" * bool(coded)) as begins:
         children = [subprocess.Popen([sys.executable, "-B", __file__, *words]) for words in wanted if begins]
         for child in children:
             child.wait()  # what one could not do, the test that needs it says
 
 
-@contextlib.contextmanager
-def _once(name: str) -> Iterator[bool]:
-    """Whether this is the first program that comes here with HONE_CACHE; others wait until it is through."""
-    cache = os.environ.get("HONE_CACHE")
-    if cache is None:
-        yield True
-        return
-    with open(f"{cache}.{name}.lock", "a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield not Path(file.name).stat().st_size
-        file.write("prepared")
-
-
 def _prepare(name: str, dtype: str, format: Any = None) -> None:
     model = made(name, getattr(torch, dtype))
-    hone.accelerate(model, format, max_batch=8, max_tokens=512)
+    hone.accelerate(model, format, max_batch=8, max_tokens=256)
     options = {**GREEDY, "max_new_tokens": 3, "min_new_tokens": 3}
     if format is not None:
         model.generate(ids(2, 50), **options)
@@ -142,7 +125,7 @@ def _prepare(name: str, dtype: str, format: Any = None) -> None:
 class ModelCase(Case):
     def pair(self, name: str, dtype: Any = torch.float32, format: Any = None, attention: str = "eager") -> tuple:
         plain, fast = made(name, dtype, attention), made(name, dtype, attention)
-        hone.accelerate(fast, format, max_batch=8, max_tokens=512)
+        hone.accelerate(fast, format, max_batch=8, max_tokens=256)
         return plain, fast
 
     def assert_same_tokens(self, fast: Any, plain: Any, *arguments: Any, **options: Any) -> None:

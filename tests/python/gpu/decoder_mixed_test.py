@@ -11,7 +11,7 @@ import tempfile
 import unittest
 from typing import Any, Dict, List, NamedTuple
 
-from decoder_support import CONFIGS, NEW_TOKENS, SIZES, TINY_LLAMA, made, part_of
+from decoder_support import CONFIGS, NEW_TOKENS, SIZES, TINY_LLAMA, made, part_of, prepare_in_advance
 from support import DEVICE
 
 import torch
@@ -96,6 +96,10 @@ def saved(config: Any, folder: str, dtype: torch.dtype) -> Any:
     if hasattr(read, "set_experts_implementation"):
         read.set_experts_implementation("eager")
     return read.to(DEVICE).eval()
+
+
+def setUpModule() -> None:
+    prepare_in_advance(torch.float32)
 
 
 class Beside(unittest.TestCase):

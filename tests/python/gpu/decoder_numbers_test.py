@@ -1,4 +1,4 @@
-# In 3 parts
+# In 2 parts
 """`hone score` beside transformers: log probabilities of a text in bfloat16, whose errors to float32 are held against those of
 transformers in bfloat16.
 """
@@ -11,7 +11,7 @@ import unittest
 from pathlib import Path
 from typing import Any, List
 
-from decoder_support import CONFIGS, TINY_LLAMA, made, part_of, told
+from decoder_support import CONFIGS, TINY_LLAMA, made, part_of, prepare_in_advance, told
 from support import DEVICE
 
 import torch
@@ -19,6 +19,10 @@ import transformers
 
 IN_BF16 = ("llama", "mistral, a window", "qwen2", "qwen3", "gemma2", "phi3", "gpt2", "mixtral",
            "gemma", "glm", "stablelm", "starcoder2, a window", "glm4", "granite", "olmo2")
+
+
+def setUpModule() -> None:
+    prepare_in_advance(torch.bfloat16)
 
 
 class Bf16(unittest.TestCase):

@@ -6,14 +6,18 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
+import tempfile
 import unittest
 from pathlib import Path
 from typing import Any, Dict, Iterable, List
 
-from support import DEVICE
+from support import DEVICE, once
 
 import torch
+
+import hone
 
 from hone.program import find_program
 
@@ -114,6 +118,25 @@ def part_of(those: Iterable[Any]) -> List[Any]:
     """Those of this process: HONE_TEST_PART=2/4 is every fourth one from the second on, and all without it."""
     part, parts = map(int, os.environ.get("HONE_TEST_PART", "1/1").split("/"))
     return list(those)[part - 1 :: parts]
+
+
+def prepare_in_advance(dtype: torch.dtype) -> None:
+    """Compiles what nearly all of these models have in common, once for all programs that share HONE_CACHE: they begin side by side, and each
+    would compile all of it."""
+    with once(f"decoder-{dtype}") as begins:
+        if not begins or not (TINY_LLAMA / "model.safetensors").exists():
+            return
+        with tempfile.TemporaryDirectory() as folder:
+            made(CONFIGS["llama"]()).to(dtype).save_pretrained(folder)
+            for name in ("tokenizer.json", "tokenizer_config.json"):
+                shutil.copy(TINY_LLAMA / name, folder)
+            text = Path(folder) / "text"
+            text.write_text((TINY_LLAMA / "held_back.txt").read_text(encoding="utf-8")[:500], encoding="utf-8")
+            if dtype == torch.bfloat16:
+                told("score", folder, str(text), "--window", "1024")
+            for sequences, step_tokens in ((10, 48), (10, 2048), (1, 2048)):
+                with hone.Decoder(folder, max_sequences=sequences, max_context=1024, max_step_tokens=step_tokens):
+                    pass
 
 
 def told(*words: str) -> Any:

@@ -1,4 +1,4 @@
-# In 3 parts
+# In 2 parts
 """`hone generate` beside transformers: folders of small models with random weights, written by save_pretrained, in float32.
 
 Each of 200 tokens has to be the likeliest for transformers after those before it, which is what equal greedy texts mean.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import tempfile
 import unittest
 
-from decoder_support import CONFIGS, NEW_TOKENS, SIZES, made, part_of, texts
+from decoder_support import CONFIGS, NEW_TOKENS, SIZES, made, part_of, prepare_in_advance, texts
 from support import DEVICE
 
 import torch
@@ -17,6 +17,10 @@ import torch
 PROMPT = 77
 AS_LIKELY = 1e-3  # logits of float32 so close change places with the kernel, which is another on another GPU
 FEWEST_TOKENS = 20  # different ones of a text: one that says the same over and over would be equal whatever is wrong
+
+
+def setUpModule() -> None:
+    prepare_in_advance(torch.float32)
 
 
 class Greedy(unittest.TestCase):

@@ -5,8 +5,12 @@ Where PyTorch or a GPU is missing, importing this skips the module that does.
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import os
 import unittest
-from typing import Any, Optional, Tuple
+from pathlib import Path
+from typing import Any, Iterator, Optional, Tuple
 
 try:
     import torch
@@ -132,6 +136,19 @@ def attention(
         scores = torch.cat((scores, sinks.double()[:, None, None].expand(len(q), -1, q_len, 1)), -1)
     weights = scores.softmax(-1).nan_to_num(0.0)[..., :kv_len]
     return (weights @ values).transpose(1, 2), scores.logsumexp(-1)
+
+
+@contextlib.contextmanager
+def once(name: str) -> Iterator[bool]:
+    """Whether this is the first program that comes here with HONE_CACHE; others wait until it is through."""
+    cache = os.environ.get("HONE_CACHE")
+    if cache is None:
+        yield True
+        return
+    with open(f"{cache}.{name}.lock", "a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield not Path(file.name).stat().st_size
+        file.write("prepared")
 
 
 class Case(unittest.TestCase):
