@@ -227,6 +227,11 @@ TEST_CASE("drawn tiles are wgmma's with room for numbers, and a count in the wor
             }
         }
     }
+    const std::string gated =
+        "experts=8 top_k=2 in=4096 out=14336 activation=silu gated=yes gather=yes tokens=";
+    CHECK(winner(gated + "32") == "drawn");
+    CHECK(winner(gated + "64") == "drawn");
+    CHECK(winner(gated + "128") == "wgmma");
     for (const char* refused :
          {"experts=8 top_k=2 in=4096 out=14336 gather=yes tokens=1",    // gemv's
           "experts=8 top_k=2 in=4096 out=14336 gather=yes tokens=512",  // 128 rows an expert
