@@ -17,7 +17,7 @@ constexpr auto tunables = tunables_of({
         tunable<&WgmmaConfig::tile_m>("rows of a tile: of x; swapped: results a row", {64, 128, 256})),
     read_with<&WgmmaConfig::swapped>(
         tunable<&WgmmaConfig::tile_n>("columns of a tile: results a row; swapped: rows of x",
-                                      {8, 16, 24, 32, 48, 64, 96, 128, 136, 144, 152, 176, 184, 192, 256})),
+                                      {8, 16, 24, 32, 48, 64, 96, 128, 144, 152, 192, 256})),
     tunable<&WgmmaConfig::consumers>("warpgroups that multiply", {1, 2}),
     tunable<&WgmmaConfig::blocks_per_sm>("resident blocks a multiprocessor", {1, 2}),
     tunable<&WgmmaConfig::swapped>("1: the weight is the left operand", {0, 1}),
