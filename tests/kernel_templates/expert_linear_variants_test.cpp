@@ -124,6 +124,21 @@ TEST_CASE("copies of gathered rows stand between results that are combined and p
     }
 }
 
+TEST_CASE("one or two tiles hold the fullest expert where each has 128 or 256 rows") {
+    for (const char* half :
+         {"experts=8 top_k=2 in=4096 out=14336 activation=silu gated=yes gather=yes tokens=",
+          "experts=8 top_k=2 in=14336 out=4096 combine=yes tokens="}) {
+        for (const auto& [tokens, rows] : {std::pair("512", 152), std::pair("1024", 144)}) {
+            const Problem problem = problem_of(half + std::string(tokens));
+            const auto c = hone::values_of<WgmmaConfig>(fallback(problem, h100)->config);
+            INFO(to_string(problem));
+            CHECK(c.swapped == 1);
+            CHECK(c.tile_n == rows);
+            CHECK(c.copied_x == (ExpertProblem(problem).gather ? 1 : 0));
+        }
+    }
+}
+
 TEST_CASE("boxes of x have no more rows than the call") {
     for_every_config("experts=8 top_k=2 in=4096 out=1024 tokens=5 combine=yes",
                      [](const ExpertProblem& p, const WgmmaConfig& c, const Plan& plan) {
@@ -227,6 +242,11 @@ TEST_CASE("drawn tiles are wgmma's with room for numbers, and a count in the wor
             }
         }
     }
+    const std::string gated =
+        "experts=8 top_k=2 in=4096 out=14336 activation=silu gated=yes gather=yes tokens=";
+    CHECK(winner(gated + "32") == "drawn");
+    CHECK(winner(gated + "64") == "drawn");
+    CHECK(winner(gated + "128") == "wgmma");
     for (const char* refused :
          {"experts=8 top_k=2 in=4096 out=14336 gather=yes tokens=1",    // gemv's
           "experts=8 top_k=2 in=4096 out=14336 gather=yes tokens=512",  // 128 rows an expert

@@ -5,6 +5,7 @@
 #include "kernel_templates/expert_linear/drawn/room.cuh"
 #include "kernel_templates/expert_linear/tiles_rank.h"
 #include "kernel_templates/expert_linear/variants.h"
+#include "kernel_templates/kit/fallbacks.h"
 #include "kernel_templates/kit/rules.h"
 #include "kernel_templates/kit/tunables.h"
 #include "kernel_templates/kit/typed.h"
@@ -79,9 +80,14 @@ double predict(const ExpertProblem& p, const DrawnConfig& c, const DeviceTraits&
            copied_us + 0.02 * static_cast<double>(c.tile_n);
 }
 
-/// None yet: racecheck reports the words by which numbers of tiles are handed on (docs/compute-sanitizer.md).
-/// Tuning verifies what it lets win.
-std::optional<DrawnConfig> fallback(const Problem&, const DeviceTraits&) { return std::nullopt; }
+/// Where it was measured to gain: gated, more rows an expert than strips take, and up to 16.
+std::optional<DrawnConfig> fallback(const Problem& problem, const DeviceTraits& traits) {
+    const ExpertProblem p(problem);
+    if (!p.gated || p.rows_an_active() <= 4 || p.rows_an_active() > 16) return std::nullopt;
+    const DrawnConfig start{.programmatic = 1};
+    const std::vector<DrawnConfig> configs = combinations({start}, tunables, {&DrawnConfig::tile_n});
+    return best_of(problem, drawn_tiles, std::span<const DrawnConfig>(configs), traits);
+}
 
 }  // namespace
 

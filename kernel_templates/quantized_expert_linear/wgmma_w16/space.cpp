@@ -20,7 +20,7 @@ using linear::gemm::Geometry;
 constexpr auto tile_tunables = tunables_of({
     tunable<&WgmmaConfig::tile_m>("rows of a tile: of the weight; gated: of both", {64, 128, 256}),
     tunable<&WgmmaConfig::tile_n>("columns of a tile: rows of x",
-                                  {8, 16, 24, 32, 48, 64, 96, 128, 136, 144, 160, 176, 184, 192, 216, 256}),
+                                  {8, 16, 24, 32, 48, 64, 96, 128, 144, 160, 192, 256}),
     tunable<&WgmmaConfig::consumers>("warpgroups that multiply", {1, 2, 4}),
     tunable<&WgmmaConfig::blocks_per_sm>("resident blocks a multiprocessor", {1, 2, 3}),
     tunable<&WgmmaConfig::swapped>("the weight is the left operand", {1}),
