@@ -45,13 +45,13 @@ class Boxes {
         load_values(feed, tile, tile.first);
     }
     /// Keys and values of pages, each step in one place, since compilers take it as often as it stands
-    /// somewhere; `find_next` finds the next tile meanwhile.
+    /// somewhere; `find_next` finds the next tile meanwhile. An empty tile has none.
     template <class FindNext>
-    __device__ void load_tile(const Feed& feed, const Tile& tile, FindNext find_next) {
+    __device__ void load_tile(const Feed& feed, const Tile& tile, bool is_empty, FindNext find_next) {
 #pragma unroll 1
         for (int block = tile.last; block >= tile.first - 1; --block) {
-            if (block >= tile.first) load_keys(feed, tile, block);
-            if (block < tile.last) load_values(feed, tile, block + 1);
+            if (!is_empty && block >= tile.first) load_keys(feed, tile, block);
+            if (!is_empty && block < tile.last) load_values(feed, tile, block + 1);
             turn_pages(feed, tile, block - 1);
             if (block == tile.last - 1) find_next();
         }

@@ -28,6 +28,14 @@ struct OperandRing : Ring {
     }
 };
 
+/// Blocks [begin, end).
+struct WholeBlocks {
+    int begin;
+    int end;
+
+    __device__ bool contain(int block) const { return block < end && (!windowed || block >= begin); }
+};
+
 class Consumer {
   public:
     __device__ Consumer(Layout layout, const Call& call, int warpgroup)
@@ -65,42 +73,48 @@ class Consumer {
         wgmma_wait<0>();
         fence_accumulators(scores);
         release_keys(tile.blocks() == 1);
-        mask(scores, tile, row, tile.last);
+        cap(scores, tile);
+        const WholeBlocks whole = whole_blocks(tile);
+        if (!whole.contain(tile.last)) hide(scores, tile, row, tile.last, values_);
         softmax_.begin(scores);
         await_values(values_);
         uint32 weights[tile_n / 4];
         round_weights(scores, weights);
+        bool keys_came = false;
         for (int block = tile.last - 1; block >= tile.first; --block) {
-            await_stage(layout_.full_key(keys_.stage), keys_.parity);
-            clear_hidden_values(tile, block + 1);
+            if (!keys_came) await_stage(layout_.full_key(keys_.stage), keys_.parity);
             await_turn();
             wgmma_fence();
             multiply_keys(scores);
             wgmma_commit();
-            multiply_values(sums, weights, block < tile.last - 1);
-            wgmma_commit();
-            pass_turn();
-            wgmma_wait<1>();
-            fence_accumulators(scores);
-            float factors[2];
-            bool grew;
             if constexpr (late_maxima) {
-                grew = follow(scores, factors, tile, row, block);
-                release_keys(block == tile.first);
+                const Foreseen foreseen = foresee(whole.contain(block));
+                multiply_values(sums, weights, block < tile.last - 1);
+                wgmma_commit();
+                pass_turn();
+                wgmma_wait<1>();
+                fence_accumulators(scores);
+                weigh(scores, weights, sums, foreseen, tile, row, block);
+                keys_came = foreseen.keys_came;
             } else {
+                multiply_values(sums, weights, block < tile.last - 1);
+                wgmma_commit();
+                pass_turn();
+                wgmma_wait<1>();
+                fence_accumulators(scores);
                 release_keys(block == tile.first);
-                mask(scores, tile, row, block);
-                grew = softmax_.next(scores, factors);
+                cap(scores, tile);
+                if (!whole.contain(block)) hide(scores, tile, row, block, next_values());
+                float factors[2];
+                const bool grew = softmax_.next(scores, factors);
+                await_values(next_values());
+                wgmma_wait<0>();
+                fence_accumulators(sums);
+                fence_fragments(weights);
+                release_values();
+                round_weights(scores, weights);
+                if (grew) rescale(sums, factors);
             }
-            Ring next = values_;
-            next.advance();
-            await_values(next);
-            wgmma_wait<0>();
-            fence_accumulators(sums);
-            fence_fragments(weights);
-            release_values();
-            round_weights(scores, weights);
-            if (grew) rescale(sums, factors);
         }
         return finish(scores, sums, weights, tile, row);
     }
@@ -110,7 +124,6 @@ class Consumer {
     /// would make the compiler wait for it at the branch's end.
     __device__ Tile finish(Scores& scores, Sums& sums, uint32 (&weights)[tile_n / 4], const Tile& tile,
                            int row) {
-        clear_hidden_values(tile, tile.first);
         await_turn();
         wgmma_fence();
         multiply_values(sums, weights, tile.blocks() > 1);
@@ -148,8 +161,11 @@ class Consumer {
     __device__ void await_turn() {
         if constexpr (ping_pong) named_barrier_sync<256>(1 + warpgroup_);
     }
+    /// By the thread's number, as the compiler does not keep for long what is the same in a whole warp and
+    /// easily computed: it would come between a warpgroup's last product and the other's first.
     __device__ void pass_turn() {
-        if constexpr (ping_pong) named_barrier_arrive<256>(1 + (warpgroup_ + 1) % consumers);
+        const int own = static_cast<int>(threadIdx.x) / 128 - geometry.producers();
+        if constexpr (ping_pong) named_barrier_arrive<256>(1 + (own + 1) % consumers);
     }
 
     __device__ void take_queries() {
@@ -266,18 +282,69 @@ class Consumer {
 #pragma unroll
         for (int i = 0; i < tile_n / 2; ++i) scores[i] = sums[i / 4].values[i % 4];
     }
-    /// Late maxima: a further block's scores become p, while its keys still stand there. True when the sums
-    /// of products so far have to be multiplied by `factors`.
-    __device__ bool follow(Scores& scores, float (&factors)[2], const Tile& tile, int row, int block) {
-        mask(scores, tile, row, block);
-        if (softmax_.known()) {
-            float sums[2];
-            if (softmax_.weigh(scores, sums)) return false;
-            if (softmax_.lower(scores, sums, factors)) return true;
-            multiply_keys_again(scores);
-            mask(scores, tile, row, block);
+    /// Late maxima: what a block's way from its scores to its weights depends on beside the scores. It is
+    /// asked while products hold the warp: behind them, each instruction delays the next products.
+    struct Foreseen {
+        bool is_whole;     ///< all rows see all of the block
+        bool known;        ///< all rows of the warp have a reference
+        bool values_came;  ///< the block's own
+        bool keys_came;    ///< those of the block behind it
+    };
+    __device__ Foreseen foresee(bool is_whole) const {
+        const Ring values = next_values();
+        const Ring keys = next_keys();
+        // Without lengths from the device there is time to ask for keys when they are needed.
+        return {is_whole, softmax_.known(), has_come(layout_.full_value(values.stage), values.parity),
+                lengths != Lengths::none && has_come(layout_.full_key(keys.stage), keys.parity)};
+    }
+    /// Late maxima: a further block's scores become weights, while its keys still stand there. The product
+    /// with the values before ends meanwhile, behind the first exponentials; the others hide the rounding.
+    __device__ void weigh(Scores& scores, uint32 (&weights)[tile_n / 4], Sums& sums, const Foreseen& foreseen,
+                          const Tile& tile, int row, int block) {
+        cap(scores, tile);
+        float factors[2];
+        float own[2] = {0.0f, 0.0f};
+        if (__builtin_expect(!foreseen.is_whole || !foreseen.known, 0)) {
+            if (!foreseen.is_whole) hide(scores, tile, row, block, next_values());
+            if (!foreseen.known) {
+                if (!softmax_.raise(scores, factors)) factors[0] = factors[1] = 1.0f;
+                softmax_.settle();
+                own[0] = -minus_infinity();  // does not fit: sums of products are to be multiplied
+            }
         }
-        return softmax_.next(scores, factors);
+        // The compiler (NVRTC 13.0) would wait for the product in front of all exponentials, but for a branch
+        // between them: what stands in it is over at once.
+        constexpr int first_part = tile_n / 4;
+        softmax_.weigh<0, first_part>(scores, own);
+        if (!foreseen.known) {
+            await_stage(layout_.full_key(keys_.stage), keys_.parity);
+            softmax_.hold(call_);
+        }
+        wgmma_wait<0>();
+        fence_accumulators(sums);
+        fence_fragments(weights);
+        softmax_.weigh<first_part, tile_n / 2>(scores, own);
+        round_weights(scores, weights);
+        release_values();
+        if (__builtin_expect(softmax_.fit(own), 1)) {
+            softmax_.count(own);
+        } else {
+            if (foreseen.known) {
+                if (!softmax_.lower(scores, own, factors)) {
+                    multiply_keys_again(scores);
+                    cap(scores, tile);
+                    if (!foreseen.is_whole) Visible(tile.sequence, row, block * tile_n).mask(scores);
+                    if (!softmax_.next(scores, factors)) factors[0] = factors[1] = 1.0f;
+                }
+                round_weights(scores, weights);
+            } else {
+                softmax_.count(scores);
+            }
+            rescale(sums, factors);
+            softmax_.settle();
+        }
+        release_keys(block == tile.first);
+        if (!foreseen.values_came) await_values(values_);
     }
 
     /// Between a softmax and the wait for the product beside it, where the compiler would move exponentials
@@ -295,6 +362,19 @@ class Consumer {
         barrier_wait(full, parity);
         if constexpr (by_rows && !fp8_cache) fence_async_proxy();
     }
+    /// Whether they are there already; what threads have copied is always waited for, and then shown.
+    __device__ static bool has_come(uint32 full, uint32 parity) {
+        if constexpr (by_rows) return false;
+        uint32 done;
+        asm volatile(
+            "{\n.reg .pred done;\n"
+            "mbarrier.test_wait.parity.shared::cta.b64 done, [%1], %2;\n"
+            "selp.u32 %0, 1, 0, done;\n}"
+            : "=r"(done)
+            : "r"(full), "r"(parity)
+            : "memory");
+        return done != 0;
+    }
     __device__ static void look_at(uint32 barrier, uint32 parity, uint32 limit_ns) {
         asm volatile(
             "{\n.reg .pred done;\n"
@@ -302,35 +382,36 @@ class Consumer {
             "r"(parity), "r"(limit_ns)
             : "memory");
     }
-    /// Weights of rows that nobody may see are 0, but what stands behind a sequence's end, in its last page,
-    /// too, or before its first key may be infinite or NaN. All consumers clear such rows of the values, each
-    /// before its own products.
-    __device__ void clear_hidden_values(const Tile& tile, int block) {
+    __device__ void cap(Scores& scores, const Tile& tile) {
+        if constexpr (has_softcap)
+            cap_scores(scores,
+                       __fdividef(2 * log2_e * query_scale_ * call_.score_scale(tile.head()), call_.softcap));
+    }
+    /// The blocks that all rows of the warpgroup see whole.
+    __device__ WholeBlocks whole_blocks(const Tile& tile) const {
+        const int first_row = tile.row + warpgroup_ * block_rows;
+        const Sequence& sequence = tile.sequence;
+        return {(sequence.begin(first_row + block_rows - 1) + tile_n - 1) / tile_n,
+                sequence.end(first_row) / tile_n};
+    }
+    /// Scores that a row does not see become -infinity, so that their weights are 0. What stands among the
+    /// values behind a sequence's end, in its last page, too, or before its first key may be infinite or NaN:
+    /// all consumers clear such rows of the stage, each before its own products.
+    __device__ void hide(Scores& scores, const Tile& tile, int row, int block, const Ring& values) {
+        Visible(tile.sequence, row, block * tile_n).mask(scores);
         if constexpr (!by_rows && (windowed || paged || lengths != Lengths::none)) {
             const int begin = tile.sequence.first_key() - block * tile_n;
             const int end = tile.sequence.kv_len - block * tile_n;
             if (begin <= 0 && end >= tile_n) return;
-            const uint32 stage = layout_.value(values_.stage);
+            await_stage(layout_.full_value(values.stage), values.parity);
+            const uint32 stage = layout_.value(values.stage);
             for (int i = threadIdx.x % 128; i < geometry.stage_bytes() / 16; i += 128) {
-                const int row = i / (row_bytes / 16) % tile_n;
-                if (row < begin || row >= end) store_shared(stage + i * 16, uint4{});
+                const int key = i / (row_bytes / 16) % tile_n;
+                if (key < begin || key >= end) store_shared(stage + i * 16, uint4{});
             }
             fence_async_proxy();
             named_barrier_sync<128>(1 + consumers + warpgroup_);
         }
-    }
-
-    /// Masks only blocks that some row of the warpgroup sees in part.
-    __device__ void mask(Scores& scores, const Tile& tile, int row, int block) {
-        if constexpr (has_softcap)
-            cap_scores(scores,
-                       __fdividef(2 * log2_e * query_scale_ * call_.score_scale(tile.head()), call_.softcap));
-        const Sequence& sequence = tile.sequence;
-        const int first_row = tile.row + warpgroup_ * block_rows;
-        const int column = block * tile_n;
-        if (column + tile_n > sequence.end(first_row) ||
-            (windowed && column < sequence.begin(first_row + block_rows - 1)))
-            Visible(sequence, row, column).mask(scores);
     }
     __device__ static void round_weights(const Scores& scores, uint32 (&weights)[tile_n / 4]) {
 #pragma unroll
@@ -357,6 +438,13 @@ class Consumer {
     __device__ void release_values() {
         release(layout_.full_value(values_.stage));
         values_.advance();
+    }
+    /// Where the keys, the values behind those of the present product stand.
+    __device__ Ring next_keys() const { return behind(keys_); }
+    __device__ Ring next_values() const { return behind(values_); }
+    __device__ static Ring behind(Ring ring) {
+        ring.advance();
+        return ring;
     }
 
     Layout layout_;

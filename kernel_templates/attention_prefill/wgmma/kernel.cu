@@ -10,8 +10,9 @@
 // codes, of which two warpgroups make numbers, are copied by all threads (rows.cuh); keys may stay codes,
 // which tensor copies bring (codes.cuh). The next `consumers` warpgroups take 64 queries each, and go through
 // the tile's blocks of keys from the last to the first. Three things overlap:
-//   - in a warpgroup the product with the next keys is issued before that with the present values, and the
-//     softmax of the next scores runs beside the latter;
+//   - in a warpgroup the product with the next keys is issued before that with the present values. Fragments
+//     in registers hold a warp until the tensor cores take them, so that the softmax of the next scores
+//     begins beside the last of these instructions;
 //   - from tile to tile the next tile's first product is under way while the results are stored;
 //   - consumers issue in turn (ping-pong), so that one's softmax runs beside the others' products.
 // Blocks are persistent: the producer draws tiles (Deal, Order) and hands them on beside the queries.
@@ -61,6 +62,25 @@ __device__ inline void prefetch_places(const Call& call) {
           (call.batch - 1) * call.page_table_stride + min(int64{pages}, call.page_table_stride));
 }
 
+/// Where pages are looked up, the first tile is found before the warps give registers away.
+__device__ inline void produce(Layout layout, const Maps& maps, const Call& call, const Sections& sections) {
+    constexpr bool moves = geometry.moves_registers();
+    if constexpr (geometry.looks_up()) {
+        if constexpr (programmatic) wait_at_start(call);
+        Tile first;
+        const Order order = Order::begin(call, sections, first);
+        if (threadIdx.x % 32 == 0 && threadIdx.x / 32 < geometry.box_warps())
+            store_tile(layout.next_tile(), first);
+        __syncwarp();
+        if constexpr (moves) release_registers<geometry.producer_registers()>();
+        if (threadIdx.x < geometry.producer_threads()) Producer(layout, maps, call, order).run();
+    } else {
+        if constexpr (moves) release_registers<geometry.producer_registers()>();
+        if constexpr (programmatic && packed && paged) wait_at_start(call);  // the order reads starts
+        if (threadIdx.x < geometry.producer_threads()) Producer(layout, maps, call, sections).run();
+    }
+}
+
 __device__ inline void run(const Maps& maps, const Call& call, const Sections& sections) {
     extern __shared__ uint8 memory[];
     constexpr uint32 below = Geometry::alignment - 1;
@@ -73,9 +93,7 @@ __device__ inline void run(const Maps& maps, const Call& call, const Sections& s
     if constexpr (programmatic) release_successor();
 
     if (warpgroup == 0 || (geometry.producers() == 2 && warpgroup == 1)) {
-        if constexpr (geometry.moves_registers()) release_registers<geometry.producer_registers()>();
-        if constexpr (programmatic && packed && paged) wait_at_start(call);  // the order reads starts
-        if (threadIdx.x < geometry.producer_threads()) Producer(layout, maps, call, sections).run();
+        produce(layout, maps, call, sections);
     } else {
         if constexpr (geometry.moves_registers()) claim_registers<geometry.consumer_registers()>();
         if constexpr (programmatic) wait_at_start(call);

@@ -15,12 +15,19 @@ class Producer {
           call_(call),
           order_(call, sections),
           deal_(deal_of(layout, call, order_.tiles())) {}
+    /// Where pages are looked up: the first tile stands in shared memory, in the next one's place.
+    __device__ Producer(Layout layout, const Maps& maps, const Call& call, const Order& order)
+        : layout_(layout),
+          maps_(maps),
+          call_(call),
+          order_(order),
+          deal_(deal_of(layout, call, order_.tiles())) {}
 
     /// In the order in which the consumers need them: values follow keys by one block, also from tile to
     /// tile.
     __device__ void run() {
         if constexpr (programmatic) {
-            wait_at_start(call_);
+            if constexpr (!looks_up) wait_at_start(call_);
             fence_async_proxy_global();
         }
         if constexpr (looks_up) {
@@ -57,15 +64,17 @@ class Producer {
     template <class Boxes>
     __device__ void load_from_pages(Boxes& stages) {
         if (packed) deal_.open();
-        Tile tile = find(deal_.first());
         bool is_open = packed;
+        Tile tile = take_next();
         while (tile.exists()) {
+            // The first one may be: of what is found further on, none is.
+            const bool is_empty = tile.empty();
             stages.begin(feed(), tile);
-            load_queries(tile);
+            if (!is_empty) load_queries(tile);
             if (!is_open) deal_.open();
             is_open = true;
             const uint64 drawn = deal_.draw();
-            stages.load_tile(feed(), tile, [&] {
+            stages.load_tile(feed(), tile, is_empty, [&] {
                 const Tile after = find(deal_.number(drawn));
                 if (after.exists()) prefetch_queries(after);
                 if (threadIdx.x % 32 == 0) store_tile(layout_.next_tile(), after);
@@ -122,7 +131,7 @@ class Producer {
             drawn = deal_.draw();
         }
     }
-    /// The same of a number, which may be the first.
+    /// The same of a number.
     __device__ Tile find(int number) {
         while (true) {
             if (number < 0) return Tile::none();

@@ -99,6 +99,13 @@ class SlotOrder {
         return make_tile(call_, place.slot, place.row);
     }
 
+    /// `first` becomes the block's first tile.
+    __device__ static SlotOrder begin(const Call& call, const Sections& sections, Tile& first) {
+        const SlotOrder order(call, sections);
+        first = order.tile(blockIdx.x);
+        return order;
+    }
+
   private:
     const Call& call_;
     const Sections& sections_;
@@ -109,26 +116,79 @@ class SlotOrder {
 class PackedOrder {
   public:
     __device__ PackedOrder(const Call& call, const Sections& sections)
-        : call_(call),
-          line_(line_of(call.q_starts, call.batch, tile_m, call.least_queries)),
-          sections_{min(line_.rows(), 2 * sections.rows), sections.heads, sections.count} {}
+        : PackedOrder(call, sections, line_of(call.q_starts, call.batch, tile_m, call.least_queries)) {}
 
     /// No fewer than there are blocks.
     __device__ int tiles() const { return max(sections_.rows * heads, static_cast<int>(gridDim.x)); }
 
     __device__ Tile tile(int index) const {
+        return tile(index, [this](int row) { return line_.sequence_at(row); });
+    }
+
+    /// By all lanes of a warp. `first` becomes the block's first tile, which may be empty.
+    __device__ static PackedOrder begin(const Call& call, const Sections& sections, Tile& first);
+
+  private:
+    __device__ PackedOrder(const Call& call, const Sections& sections, const Line& line)
+        : PackedOrder(call, sections, line, line.rows()) {}
+    __device__ PackedOrder(const Call& call, const Sections& sections, const Line& line, int rows)
+        : call_(call), line_(line), sections_{min(rows, 2 * sections.rows), sections.heads, sections.count} {}
+
+    template <class SequenceAt>
+    __device__ Tile tile(int index, SequenceAt sequence_at) const {
         if (index >= sections_.rows * heads) return {0, 0, 0, 0, {}};
         const Place place =
             causal && !windowed ? sections_.by_sections(index, heads) : sections_.by_heads(index);
-        const int sequence = line_.sequence_at(place.row);
+        const int sequence = sequence_at(place.row);
         return make_tile(call_, sequence * heads + place.slot, max(0, place.row - line_.first_row(sequence)));
     }
 
-  private:
     const Call& call_;
     Line line_;
     Sections sections_;
 };
+
+/// The line of a call of few sequences, as all lanes of a warp see it together, each the sequence of its
+/// number: one way to memory, where a search goes from start to start.
+class LineOfLanes {
+  public:
+    __device__ static bool serves(const Call& call) { return call.batch < 32; }
+
+    __device__ explicit LineOfLanes(const Call& call) : lane_(static_cast<int>(threadIdx.x) % 32) {
+        const int start = call.q_starts[min(lane_, call.batch)];
+        const int queries = call.q_starts[min(lane_ + 1, call.batch)] - start;
+        const int tokens = __shfl_sync(0xffffffffu, start, min(call.batch, 31));
+        const int some = __ffs(static_cast<int>(__ballot_sync(0xffffffffu, start >= tokens))) - 1;
+        const uint32 enough = __ballot_sync(0xffffffffu, lane_ < some && queries >= call.least_queries);
+        first_ = enough != 0 ? __ffs(static_cast<int>(enough)) - 1 : some;
+        end_ = enough != 0 ? 32 - __clz(static_cast<int>(enough)) : some;
+        const uint32 places =
+            (static_cast<uint32>(start) + static_cast<uint32>(lane_) * (tile_m - 1)) / tile_m;
+        row_ = static_cast<int>(places - __shfl_sync(0xffffffffu, places, first_));
+    }
+    __device__ Line line(const Call& call) const { return {call.q_starts, tile_m, first_, end_}; }
+    __device__ int rows() const { return max(0, __shfl_sync(0xffffffffu, row_, end_)); }
+    __device__ int sequence_at(int row) const {
+        const uint32 behind = __ballot_sync(0xffffffffu, lane_ > first_ && lane_ < end_ && row_ > row);
+        return behind != 0 ? __ffs(static_cast<int>(behind)) - 2 : end_ - 1;
+    }
+
+  private:
+    int lane_;
+    int first_;  ///< as Line's, and the end of its sequences
+    int end_;
+    int row_;  ///< where the lane's sequence begins
+};
+
+__device__ inline PackedOrder PackedOrder::begin(const Call& call, const Sections& sections, Tile& first) {
+    const bool few = LineOfLanes::serves(call);
+    const LineOfLanes lanes(call);
+    const Line line = few ? lanes.line(call) : line_of(call.q_starts, call.batch, tile_m, call.least_queries);
+    const PackedOrder order(call, sections, line, few ? lanes.rows() : line.rows());
+    first =
+        order.tile(blockIdx.x, [&](int row) { return few ? lanes.sequence_at(row) : line.sequence_at(row); });
+    return order;
+}
 
 using Order = Conditional<lengths == Lengths::paged, PackedOrder, SlotOrder>::type;
 

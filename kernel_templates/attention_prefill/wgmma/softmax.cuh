@@ -88,6 +88,7 @@ class Softmax {
             sum_[half] = 0.0f;
         }
         exponentiate(scores);
+        if constexpr (late_maxima) settle();
     }
 
     /// A further block. True when the sums of products so far have to be multiplied by `factors`.
@@ -97,25 +98,47 @@ class Softmax {
         return grew;
     }
 
+    /// Late maxima: after references have changed, what further blocks need of them.
+    __device__ void settle() {
+        known_ = __all_sync(0xffffffffu, fminf(reference_[0], reference_[1]) > minus_infinity());
+        offset_[0] = -finite(reference_[0]) * scale_;
+        offset_[1] = -finite(reference_[1]) * scale_;
+    }
     /// Whether all rows of the warp have a reference.
-    __device__ bool known() const {
-        return __all_sync(0xffffffffu, fminf(reference_[0], reference_[1]) > minus_infinity());
-    }
+    __device__ bool known() const { return known_; }
 
-    /// Scores become p by the references that there are. False where some are too large: then they are not
-    /// counted yet, but in `sums`.
-    __device__ bool weigh(Scores& scores, float (&sums)[2]) {
-        sums[0] = sums[1] = 0.0f;
-        exponentiate(scores, sums);
-        const bool fit = __all_sync(0xffffffffu, fmaxf(sums[0], sums[1]) <= largest_sum);
-        if (fit) {
-            sum_[0] += sums[0];
-            sum_[1] += sums[1];
+    /// Scores [begin, end) of a thread's become p by the references that there are, counted in `own`.
+    template <int begin, int end>
+    __device__ void weigh(Scores& scores, float (&own)[2]) const {
+#pragma unroll
+        for (int i = begin; i < end; ++i) {
+            const int half = i / 2 % 2;
+            scores[i] = exp2_approximate(fmaf(scores[i], scale_, offset_[half]));
+            own[half] += scores[i];
         }
-        return fit;
     }
-    /// References rise behind p that are too large. False where p are so large that only scores help.
-    __device__ bool lower(Scores& p, const float (&sums)[2], float (&factors)[2]) {
+    /// Further exponentials stay behind whatever calls this: for all that the compiler (NVRTC 13.0) knows, it
+    /// changes them. Exclusive or with a zero that it cannot know to be one.
+    __device__ void hold(const Call& call) {
+        const uint32 zero = static_cast<uint32>(call.q_len >> 31);
+#pragma unroll
+        for (float& offset : offset_) offset = __uint_as_float(__float_as_uint(offset) ^ zero);
+    }
+    /// Whether no p of the warp's is too large, or NaN.
+    __device__ static bool fit(const float (&own)[2]) {
+        return __all_sync(0xffffffffu, own[0] + own[1] <= largest_sum);
+    }
+    __device__ void count(const float (&own)[2]) {
+        sum_[0] += own[0];
+        sum_[1] += own[1];
+    }
+    __device__ void count(const Scores& p) {
+#pragma unroll
+        for (int i = 0; i < tile_n / 2; ++i) sum_[i / 2 % 2] += p[i];
+    }
+    /// References rise behind p that are too large, which are counted then. False where p are so large that
+    /// only scores help.
+    __device__ bool lower(Scores& p, const float (&own)[2], float (&factors)[2]) {
         const float top[2] = {greatest(p, 0), greatest(p, 1)};
         if (__any_sync(0xffffffffu, fmaxf(top[0], top[1]) > largest_p)) return false;
 #pragma unroll
@@ -124,7 +147,7 @@ class Softmax {
             const int up = max(0, static_cast<int>(__float_as_uint(top[half]) >> 23) - bias);
             factors[half] = __uint_as_float(static_cast<uint32>(bias - up) << 23);
             reference_[half] += __fdividef(static_cast<float>(up), scale_);
-            sum_[half] = (sum_[half] + sums[half]) * factors[half];
+            sum_[half] = (sum_[half] + own[half]) * factors[half];
         }
 #pragma unroll
         for (int i = 0; i < tile_n / 2; ++i) p[i] *= factors[i / 2 % 2];
@@ -204,6 +227,8 @@ class Softmax {
     float scale_;
     float reference_[2];
     float sum_[2];
+    float offset_[2];     ///< -reference * scale_, 0 where there is none
+    bool known_ = false;  ///< none is missing
 };
 
 }  // namespace hone::attention_prefill::warpgroup
