@@ -120,7 +120,8 @@ std::optional<WgmmaW16Config> fallback(const Problem& problem, const DeviceTrait
         combinations<WgmmaW16Config>(starts, tunables,
                                      {&WgmmaW16Config::tile_n, &WgmmaW16Config::cluster_k,
                                       &WgmmaW16Config::tail_split, &WgmmaW16Config::stages_together});
-    std::erase_if(configs, [](const WgmmaW16Config& c) { return c.tail_split == 2; });  // where they are tuned
+    std::erase_if(configs,
+                  [](const WgmmaW16Config& c) { return c.tail_split == 2; });  // where they are tuned
     const std::size_t count = configs.size();
     for (std::size_t i = 0; i < count; ++i) {
         configs[i].staged = configs[i].cluster_k == 1 ? 1 : 2;
