@@ -27,6 +27,7 @@ linear::gemm::Geometry geometry_of(const Problem& problem, const Candidate& cand
             .gated = linear::LinearProblem(problem).gated,
             .swapped = value("swapped") != 0,
             .ping_pong = value("ping_pong") != 0,
+            .tail_pairs = value("tail_split") == 2,
             .staged = value("staged")};
 }
 
@@ -40,7 +41,8 @@ linear::gemm::Tiling tiling_of(const Problem& problem, const Candidate& candidat
             .raster = static_cast<int>(tunable(candidate, "raster")),
             .cluster_k = g.cluster_k,
             .swapped = g.swapped,
-            .tail_split = tunable(candidate, "tail_split") != 0};
+            .tail_split = tunable(candidate, "tail_split") != 0,
+            .in_pairs = tunable(candidate, "tail_split") == 2};
 }
 
 /// What all blocks of a grid do, as the schedule tells them: a tile by its place, and its steps.
@@ -81,6 +83,28 @@ class Works {
         for (std::size_t i = 0; i < done.size(); ++i) {
             if (done[i] != 1)
                 return "step " + std::to_string(i) + " done " + std::to_string(done[i]) + " times";
+        }
+        return "";
+    }
+
+    /// In pairs: empty where a tile that is cut is the last one of both blocks of a cluster, behind as many
+    /// whole ones, the beginning of its sum being the first one's.
+    [[nodiscard]] std::string fault_of_pairs() const {
+        for (std::size_t block = 0; block + 1 < of_block_.size(); block += 2) {
+            const auto& first = of_block_[block];
+            const auto& second = of_block_[block + 1];
+            const auto cut = [this](const auto& list) {
+                return std::ranges::count_if(
+                    list, [this](const auto& work) { return work.k_count < tiling_.k_tiles; });
+            };
+            if (cut(first) != cut(second) || cut(first) > 1) return "parts without the other block's";
+            if (cut(first) == 0) continue;
+            if (first.size() != second.size()) return "one block has more whole tiles";
+            const linear::gemm::Work& a = first.back();
+            const linear::gemm::Work& b = second.back();
+            if (a.row != b.row || a.column != b.column) return "parts of two tiles";
+            if (a.first_k != 0 || b.first_k != a.k_count || b.first_k + b.k_count != tiling_.k_tiles)
+                return "no halves";
         }
         return "";
     }
@@ -160,19 +184,27 @@ TEST_CASE("wgmma: the ring and the staging fit, clusters have a tile each, other
                 CHECK((g.shared_bytes() + 1024) * g.blocks_per_sm <= h100.shared_bytes_per_sm);
                 CHECK(g.store_panels() * g.panel_bytes() <= 32 * 1024);
                 CHECK((g.staged == 0 || g.panels() >= g.store_panels()));
-                if (g.staged >= 2) {
+                if (g.staged >= 2 && g.cluster_k == 1) {
                     auto many = g;
                     many.staged = 1;
                     CHECK(g.stages() > many.stages());
                 }
                 if (g.staged == 3) CHECK((g.panel_bytes() <= 4 * 1024 && g.store_panels() >= 2));
-                if (g.staged != 0) check_panels(g);
+                if (g.staged != 0 && !g.has_inbox()) check_panels(g);
+                if (g.cluster_k > 1 && !g.has_inbox()) CHECK(g.inbox_bytes() == 0);
+                if (g.has_inbox() || g.tail_pairs) {
+                    int awaited = 0;
+                    for (int rank = 0; rank < g.joined_blocks(); ++rank) awaited += g.awaited_bytes(rank);
+                    CHECK(awaited == (g.joined_blocks() - 1) * g.tile_m * g.tile_n * 4);
+                }
+                if (g.has_inbox()) CHECK(g.inbox_at() % 16 == 0);
+                if (g.tail_pairs) CHECK(g.awaited_bytes(0) <= g.stages() * g.stage_bytes());
                 if (g.cluster_k > 1 && g.swapped) CHECK(g.sums() <= 144);
                 CHECK(g.joins_early() == g.can_join_early());
 
                 const std::int64_t tiles = ceil_div(g.swapped ? p.out : p.tokens, g.result_rows()) *
                                            ceil_div(g.swapped ? p.tokens : p.out, g.result_columns());
-                const bool split = tunable(candidate, "tail_split") != 0;
+                const bool split = tunable(candidate, "tail_split") == 1;
                 const std::uint32_t grid = plan.launches[0].grid.x;
                 const bool leaves_place = tunable(candidate, "programmatic") >= 2 && g.blocks_per_sm > 1;
                 const std::int64_t places =
@@ -184,6 +216,9 @@ TEST_CASE("wgmma: the ring and the staging fit, clusters have a tile each, other
                 CHECK(plan.workspace_bytes == (split ? places * g.workspace_bytes() : 0));
                 if (g.cluster_k > 1) {
                     CHECK(grid == tiles * g.cluster_k);
+                } else if (g.tail_pairs) {
+                    CHECK(grid == 2 * std::min(tiles, places / 2));
+                    CHECK(2 * (tiles % grid) <= grid);
                 } else if (split && tiles < places) {
                     CHECK(grid % tiles < neighbours);
                     CHECK(grid >= 2 * tiles);
@@ -336,7 +371,7 @@ TEST_CASE("wgmma: a residual is read for no token whose result may already have 
         for (const Config& config : test::space_on_h100(problem, wgmma)) {
             const Candidate candidate{&wgmma, config};
             const auto g = geometry_of(problem, candidate);
-            if (g.staged == 0 || !g.swapped) continue;
+            if (g.staged == 0 || !g.swapped || g.has_inbox()) continue;
             INFO(to_string(problem) << " | " << to_string(candidate));
             const bool is_apart = g.staged == 3 || g.store_panels() < g.panels();
             in_turns += g.staged == 3 ? 1 : 0;
@@ -378,7 +413,7 @@ TEST_CASE("wgmma: neighbours share panels: two tiles that stand beside each othe
 TEST_CASE("wgmma: blocks together do every step of every tile once, and the parts of a tile meet") {
     // Every candidate's schedule, also for fewer tokens than it was made for; few distinct ones.
     const DeviceTraits h100 = *representative_device({9, 0, true});
-    std::set<std::tuple<int, int, int, int, int, int, bool, bool, int, std::uint32_t>> seen;
+    std::set<std::tuple<int, int, int, int, int, int, bool, bool, bool, int, std::uint32_t>> seen;
     for (const std::string& shape : shapes) {
         for (const std::int64_t tokens : {4, 16, 100, 333, 2048}) {
             const Problem problem = problem_of(shape + " tokens=" + std::to_string(tokens));
@@ -390,14 +425,18 @@ TEST_CASE("wgmma: blocks together do every step of every tile once, and the part
                     const std::uint32_t grid = plan.launches[0].grid.x;
                     const int count = static_cast<int>(called);
                     if (!seen.insert({t.out, t.k_tiles, t.result_rows, t.result_columns, t.raster,
-                                      t.cluster_k, t.swapped, t.tail_split, count, grid})
+                                      t.cluster_k, t.swapped, t.tail_split, t.in_pairs, count, grid})
                              .second)
                         continue;
                     INFO(to_string(problem)
                          << " | " << to_string(Candidate{&wgmma, config}) << " | " << called);
                     const Works works(t, count, static_cast<int>(grid));
                     CHECK(works.fault() == "");
-                    if (t.cluster_k == 1) CHECK(works.fault_of_parts() == "");
+                    if (t.in_pairs) {
+                        CHECK(works.fault_of_pairs() == "");
+                    } else if (t.cluster_k == 1) {
+                        CHECK(works.fault_of_parts() == "");
+                    }
                 }
             }
         }

@@ -148,7 +148,7 @@ TEST_CASE("dequantize: a launch in front writes what the product's maps describe
             linear::gemm::geometry(p.dense(), values_of<linear::gemm::WgmmaConfig>(candidate.config));
         const std::int64_t bytes = p.in * p.out * 2;
         const std::int64_t partials =
-            tunable(candidate, "tail_split") != 0 ? product.grid.x * g.workspace_bytes() : 0;
+            tunable(candidate, "tail_split") == 1 ? product.grid.x * g.workspace_bytes() : 0;
         std::int64_t end = partials;
         for (std::size_t i = 0; i < static_cast<std::size_t>(p.products()); ++i) {
             const TensorMap& map = plan.tensor_maps[1 + i];

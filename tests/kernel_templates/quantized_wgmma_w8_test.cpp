@@ -37,6 +37,7 @@ linear::gemm::Geometry geometry_of(const Problem& problem, const Candidate& cand
             .gated = quantized_linear::QuantizedProblem(problem).gated,
             .swapped = value("swapped") != 0,
             .ping_pong = value("ping_pong") != 0,
+            .tail_pairs = value("tail_split") == 2,
             .staged = value("staged"),
             .operands = {.columns = 128}};
 }
@@ -149,7 +150,7 @@ TEST_CASE(
     for_each_config([](const Problem& problem, const Candidate& candidate, const linear::gemm::Geometry& g) {
         const quantized_linear::QuantizedProblem p(problem);
         const Plan plan = plan_of(problem, candidate);
-        const bool splits = tunable(candidate, "tail_split") != 0;
+        const bool splits = tunable(candidate, "tail_split") == 1;
         if (p.quantized_x) {
             CHECK(plan.tensor_maps[0].pointer == quantized_linear::x);
             CHECK((plan.workspace_bytes > 0) == splits);

@@ -246,6 +246,30 @@ TEST_CASE("sums that two blocks join early are right, in calls back to back, and
     }
 }
 
+TEST_CASE(
+    "small sums that blocks of a cluster send each other are right, back to back, the same bits each time") {
+    const std::vector<TunableRange> sent{{"cluster_k", 2, 8}, {"staged", 2, 2}};
+    const std::vector<TunableRange> in_pairs{{"tail_split", 2, 2}};
+    const auto check = [](const char* text, const std::vector<TunableRange>& wanted) {
+        const LinearCase linear_case(text, {});
+        const std::vector<Candidate> chosen = sample_with(linear_case.problem(), wanted, 8);
+        CHECK(chosen.empty() != runs_on(linear::wgmma, Bench::get().traits));
+        for (const Candidate& candidate : chosen) {
+            INFO(text << " | " << to_string(candidate));
+            const std::vector<HostTensor> results = linear_case.run(candidate, {}, 3);
+            CHECK(linear_case.fault_of(results) == "");
+            CHECK(linear_case.run(candidate)[linear::out].bytes == results[linear::out].bytes);
+        }
+    };
+    check("dtype=bf16 in=3016 out=264 tokens=70", sent);
+    check("dtype=fp16 in=2056 out=136 bias=yes residual=yes activation=gelu_tanh tokens=200", sent);
+    check("dtype=bf16 gated=yes activation=silu in=2048 out=264 tokens=40", sent);
+    check("dtype=bf16 in=2048 out=8 tokens=64", sent);
+    check("dtype=bf16 in=1032 out=2056 tokens=300", in_pairs);
+    check("dtype=fp16 in=584 out=4104 bias=yes residual=yes activation=relu tokens=140", in_pairs);
+    check("dtype=bf16 gated=yes activation=silu in=520 out=2056 tokens=300", in_pairs);
+}
+
 TEST_CASE("linear is right where the last tiles are split, and gives the same bits each time") {
     for (const char* text : {"dtype=bf16 in=4096 out=1160 tokens=16",
                              "dtype=fp16 in=2056 out=2568 bias=yes residual=yes activation=relu tokens=200",

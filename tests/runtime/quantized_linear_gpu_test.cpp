@@ -374,6 +374,27 @@ TEST_CASE("sums that a cluster splits are right in calls back to back") {
     check_with("dtype=fp16 format=w8a8 quantized_x=yes in=3088 out=80 tokens=150", split, 3, 20);
 }
 
+TEST_CASE("small sums of codes that blocks of a cluster send each other are right in calls back to back") {
+    const std::vector<TunableRange> sent{{"cluster_k", 2, 8}, {"staged", 2, 2}};
+    const std::vector<TunableRange> in_pairs{{"tail_split", 2, 2}};
+    const auto check = [](const char* text, const std::vector<TunableRange>& wanted, int launches) {
+        const QuantizedCase quantized(text);
+        const std::vector<Candidate> chosen = sample_with(quantized.problem(), wanted, 4);
+        CHECK(chosen.empty() != runs_on(quantized_linear::wgmma_w16, Bench::get().traits));
+        for (const Candidate& candidate : chosen) check_candidate(quantized, candidate, launches);
+    };
+    check("dtype=bf16 format=w4a16 group=32 zeros=yes in=2048 out=192 tokens=70", sent, 20);
+    check("dtype=fp16 format=w8a16 bias=yes residual=yes activation=relu in=1808 out=208 tokens=40", sent,
+          20);
+    check("dtype=bf16 format=w4a16 group=128 gated=yes activation=silu in=2048 out=64 tokens=100", sent, 20);
+    check("dtype=bf16 format=fp8 group=128 in=2048 out=64 tokens=40", sent, 20);
+    check("dtype=fp16 format=w8a8 quantized_x=yes in=2064 out=80 tokens=150", sent, 20);
+    check("dtype=bf16 format=w4a16 group=128 in=1024 out=2064 tokens=200", in_pairs, 3);
+    check("dtype=bf16 format=w8a16 residual=yes in=1088 out=2576 tokens=333", in_pairs, 3);
+    check("dtype=bf16 format=fp8 quantized_x=yes in=1040 out=2576 tokens=200", in_pairs, 3);
+    check("dtype=bf16 format=w4a16 gated=yes activation=silu in=1024 out=2064 tokens=150", in_pairs, 3);
+}
+
 TEST_CASE("quantized_linear is right where the last tiles are split") {
     const TunableRange split{"tail_split", 1, 1};
     check_with("dtype=bf16 format=w4a16 group=128 in=2048 out=2576 tokens=16", split, 4, 3);

@@ -141,12 +141,17 @@ class Consumer {
             product_.multiply(shared_, warpgroup_, tile, ring, sums, [&] {
                 if (ping_pong && i + 1 < count) named_barrier_arrive<256>(order_barrier(warpgroup_ ^ 1));
             });
-            if constexpr (cluster_k > 1) {
+            if constexpr (geometry.has_inbox()) {
+                writer_.store_from_inbox(sums, tile, rank);
+            } else if constexpr (cluster_k > 1) {
                 writer_.store_shared(sums, tile, rank);
+            } else if (geometry.tail_pairs && i >= schedule.whole_count()) {
+                writer_.store_paired(sums, tile, rank);
             } else {
                 writer_.store(sums, tile);
             }
         }
+        if (geometry.tail_pairs && count == schedule.whole_count()) cluster_wait();
         writer_.finish();
     }
 

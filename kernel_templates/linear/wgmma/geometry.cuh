@@ -32,6 +32,7 @@ struct Geometry {
     bool gated = false;
     bool swapped = false;
     bool ping_pong = false;
+    bool tail_pairs = false;  ///< tiles of the last round are shared by the two blocks of a cluster
     int staged = 0;
     Operands operands{};
 
@@ -109,7 +110,7 @@ struct Geometry {
     /// 16 KiB (8 KiB) hold. In turns the engine takes each, and there are two places, or up to four where
     /// that costs the ring no stage.
     constexpr int store_panels() const {
-        if (staged == 0 || joins_early()) return 0;
+        if (staged == 0 || cluster_k > 1) return 0;
         if (takes_turns()) {
             const int ring = (room() - consumers * 2 * panel_bytes()) / stage_bytes() * stage_bytes();
             const int places = (room() - ring) / (consumers * panel_bytes());
@@ -129,7 +130,7 @@ struct Geometry {
     }
     /// As many as fit.
     constexpr int stages() const {
-        const int fit = (room() - consumers * staging_bytes()) / stage_bytes();
+        const int fit = (room() - consumers * staging_bytes() - inbox_bytes()) / stage_bytes();
         return (fit < max_stages ? fit : max_stages) / operands.stage_steps * operands.stage_steps;
     }
 
@@ -140,8 +141,11 @@ struct Geometry {
     constexpr int staging_at() const {
         return (stages() * stage_bytes() + alignment - 1) / alignment * alignment;
     }
-    constexpr int barriers_at() const { return staging_at() + consumers * staging_bytes(); }
-    constexpr int barrier_count() const { return 2 * stages() + (joins_early() ? 2 : 0); }
+    constexpr int inbox_at() const { return staging_at() + consumers * staging_bytes(); }
+    constexpr int barriers_at() const { return inbox_at() + inbox_bytes(); }
+    constexpr int barrier_count() const {
+        return 2 * stages() + (joins_early() || tail_pairs ? 2 : has_inbox() ? 1 : 0);
+    }
     /// What a launch asks for: the base is moved up to a multiple of `alignment`.
     constexpr int shared_bytes() const { return barriers_at() + barrier_count() * 8 + alignment; }
 
@@ -152,11 +156,30 @@ struct Geometry {
     constexpr int fragment_bytes() const { return 128 * consumers * 16; }
     constexpr int exchange_bytes() const { return cluster_k * share() * (gated ? 2 : 1) * fragment_bytes(); }
 
-    /// cluster_k with staged results: each of two blocks adds up the sums of one of its two warpgroups. The
+    /// cluster_k with staged = 2: the other blocks' sums come asynchronously into memory of their own, so
+    /// that nobody waits until the rings are free.
+    constexpr bool has_inbox() const { return cluster_k > 1 && staged == 2; }
+    /// Whether the blocks of a cluster meet once, at the start: all have opened the barriers at which the
+    /// bytes that come from others are counted.
+    constexpr bool meets_early() const { return joins_early() || has_inbox() || tail_pairs; }
+    /// Blocks that have parts of one sum there, or with tail_pairs; how many fragments each of them adds up
+    /// at most; and the bytes that come to one for them, and to the block of a rank.
+    constexpr int joined_blocks() const { return tail_pairs ? 2 : cluster_k; }
+    constexpr int joined_share() const { return (fragments() + joined_blocks() - 1) / joined_blocks(); }
+    constexpr int joined_bytes(int fragments) const {
+        return (joined_blocks() - 1) * fragments * (gated ? 2 : 1) * fragment_bytes();
+    }
+    constexpr int inbox_bytes() const { return has_inbox() ? joined_bytes(joined_share()) : 0; }
+    constexpr int awaited_bytes(int rank) const {
+        const int rest = fragments() - rank * joined_share();
+        return joined_bytes(rest < 0 ? 0 : rest < joined_share() ? rest : joined_share());
+    }
+
+    /// cluster_k with staged = 1: each of two blocks adds up the sums of one of its two warpgroups. The
     /// other one multiplies its last steps first, and its sums are on their way to the other block while they
     /// are multiplied here for the sums that stay. They come into stages whose steps are over by then, and
     /// results leave through the stages of the last steps.
-    constexpr bool joins_early() const { return cluster_k > 1 && staged != 0; }
+    constexpr bool joins_early() const { return cluster_k > 1 && staged == 1; }
     /// Fragments of a warpgroup that a stage has room for, in the places of its left rows, then of the right
     /// ones; and stages that all of them take.
     static constexpr int sent_bytes() { return 128 * 16; }

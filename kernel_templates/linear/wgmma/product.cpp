@@ -17,6 +17,7 @@ Geometry geometry(const LinearProblem& p, const WgmmaConfig& c) {
             .gated = p.gated,
             .swapped = c.swapped != 0,
             .ping_pong = c.ping_pong != 0,
+            .tail_pairs = c.tail_split == 2,
             .staged = static_cast<int>(c.staged),
             .operands = operands(p)};
 }
@@ -39,8 +40,15 @@ std::int64_t places(const WgmmaConfig& c, const DeviceTraits& traits) {
     return traits.sm_count * std::max<std::int64_t>(used, 1);
 }
 
+std::int64_t paired_blocks(const LinearProblem& p, const WgmmaConfig& c, const DeviceTraits& traits) {
+    return 2 * std::min(tiles(p, geometry(p, c)), places(c, traits) / 2);
+}
+
 std::int64_t parts_of_tail(const LinearProblem& p, const WgmmaConfig& c, const DeviceTraits& traits) {
     if (c.tail_split == 0) return 1;
+    if (c.tail_split == 2)
+        return pair_parts(static_cast<int>(tiles(p, geometry(p, c))),
+                          static_cast<int>(paired_blocks(p, c, traits)), static_cast<int>(steps(p)));
     return tail_parts(static_cast<int>(tiles(p, geometry(p, c))), static_cast<int>(places(c, traits)),
                       static_cast<int>(steps(p)));
 }
@@ -96,6 +104,7 @@ std::int64_t blocks(const LinearProblem& p, const WgmmaConfig& c, const DeviceTr
                     std::int64_t neighbours) {
     const std::int64_t count = tiles(p, geometry(p, c));
     if (c.cluster_k > 1) return count * c.cluster_k;  // clusters have one tile each, other blocks walk
+    if (c.tail_split == 2) return paired_blocks(p, c, traits);
     const std::int64_t wanted = ceil_div(count * parts_of_tail(p, c, traits), neighbours);
     return std::min(wanted, places(c, traits) / neighbours) * neighbours;
 }
@@ -106,12 +115,12 @@ Plan plan_product(const Kernel& kernel, const LinearProblem& p, const WgmmaConfi
                   const DeviceTraits& traits, const MapArguments& of, std::int64_t neighbours) {
     const Geometry g = geometry(p, c);
     Launch product = launch(kernel, grid_of(blocks(p, c, traits, neighbours)), g.threads());
-    product.cluster = grid_of(c.cluster_k * neighbours);
+    product.cluster = grid_of(g.tail_pairs ? 2 : c.cluster_k * neighbours);
     product.shared_bytes = static_cast<std::uint32_t>(g.shared_bytes());
     product.programmatic = c.programmatic != 0;
     Plan plan = plan_of(product);
     // The same for any number of tokens: fewer of them may leave a larger rest.
-    if (c.tail_split != 0) plan.workspace_bytes = places(c, traits) * g.workspace_bytes();
+    if (c.tail_split == 1) plan.workspace_bytes = places(c, traits) * g.workspace_bytes();
     add_maps(plan, p, g, of);
     return plan;
 }

@@ -32,6 +32,16 @@
 // No block sends or arrives before the cluster's barrier says that the other has opened these, nor leaves
 // before it has all that the other sends.
 //
+// With staged = 2 (Geometry::has_inbox) the shares come asynchronously into memory beside the ring, which
+// takes stages from it: nobody waits until rings are free, and one more barrier in each block, `sums`, counts
+// the bytes. So the cluster meets at its start alone.
+//
+// With tail_split = 2 (Geometry::tail_pairs) blocks walk in clusters of two over whole tiles, and share the
+// tiles of a last round that leaves half of them idle: each multiplies half of the steps, and both add up
+// half of the results, whose parts come into the ring: `steps_read` (the other block's warps have read all of
+// it) and `sums` say when, as above. Unlike parts that go through the workspace nothing waits for a block
+// that may not have started: clusters start together.
+//
 // Programmatic launch: the block starts while the kernel before still runs, and fills its ring with weights;
 // x, the workspace and the results wait for that kernel's end (with programmatic = 3 all weights but the
 // first few wait, too: x would queue behind them). Its own successor it lets start at once, or when its last
@@ -60,6 +70,12 @@ __device__ inline void prepare(uint32 shared, const Maps& maps, int tokens) {
         barrier_init(sums_barrier(shared), 1);
         barrier_arrive_expecting(sums_barrier(shared), geometry.fragments() * Geometry::sent_bytes());
     }
+    if constexpr (geometry.has_inbox() || geometry.tail_pairs) {
+        if constexpr (geometry.tail_pairs) barrier_init(steps_read_barrier(shared), consumers * 4);
+        barrier_init(sums_barrier(shared), 1);
+        barrier_arrive_expecting(sums_barrier(shared),
+                                 geometry.awaited_bytes(static_cast<int>(cluster_rank())));
+    }
     fence_barrier_init();
     prefetch_map(tokens < geometry.x_box() ? maps.x_rest : maps.x);
     prefetch_map(maps.weight);
@@ -74,20 +90,20 @@ __device__ inline void run(const Maps& maps, const Results& results, const Weigh
     extern __shared__ uint8 memory[];
     constexpr uint32 below = Geometry::alignment - 1;
     const uint32 shared = (shared_address(memory) + below) & ~below;
-    const int rank = cluster_k == 1 ? 0 : static_cast<int>(cluster_rank());
+    const int rank = cluster_k == 1 && !geometry.tail_pairs ? 0 : static_cast<int>(cluster_rank());
     const int warpgroup = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);
     const Schedule schedule(tiling, results.tokens, gridDim.x / cluster_k, blockIdx.x / cluster_k, rank);
 
     if (threadIdx.x == 0) prepare(shared, maps, results.tokens);
     __syncthreads();
-    if constexpr (geometry.joins_early()) cluster_arrive();
+    if constexpr (geometry.meets_early()) cluster_arrive();
     if constexpr (programmatic && !releases_late) release_successor();
 
     if (warpgroup == 0) {
         if constexpr (moves_registers) release_registers<producer_registers>();
         if (threadIdx.x == 0) Producer<Weights>(shared, maps, weights, results.tokens).run(schedule);
         __syncwarp();
-        if constexpr (geometry.joins_early()) {
+        if constexpr (geometry.meets_early()) {
             cluster_wait();
         } else if constexpr (cluster_k > 1) {  // the two meetings of Writer::store_shared
             meet_cluster();

@@ -36,6 +36,8 @@ struct WgmmaConfig {
 
 /// Blocks that find a place at the same time where there are no clusters.
 [[nodiscard]] std::int64_t places(const WgmmaConfig&, const DeviceTraits&);
+/// Blocks where those of a cluster share tiles of the last round (tail_split = 2).
+[[nodiscard]] std::int64_t paired_blocks(const LinearProblem&, const WgmmaConfig&, const DeviceTraits&);
 /// Parts of a tile of the last round; one where none is cut.
 [[nodiscard]] std::int64_t parts_of_tail(const LinearProblem&, const WgmmaConfig&, const DeviceTraits&);
 

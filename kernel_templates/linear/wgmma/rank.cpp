@@ -14,7 +14,9 @@ std::int64_t resident_blocks(const WgmmaConfig& c, const DeviceTraits& traits) {
     switch (c.cluster_k) {
         case 1: return blocks;
         case 2: return blocks * 32 / 33;
+        case 3: return blocks * 39 / 44;
         case 4: return blocks * 29 / 32;
+        case 6: return blocks * 17 / 22;
         default: return blocks * 27 / 32;
     }
 }
@@ -29,7 +31,7 @@ std::vector<WgmmaConfig> proven_configs(const LinearProblem& p) {
         c.tile_n = tile_n;
         for (const std::int64_t parts : tunables[index_of(&WgmmaConfig::cluster_k)].values.span()) {
             c.cluster_k = parts;
-            c.staged = parts == 1 ? 1 : 0;
+            c.staged = parts == 1 ? 1 : 2;
             configs.push_back(c);
         }
         if (p.tokens <= 128) return;
@@ -77,6 +79,9 @@ double fix_up_us(const Geometry& g, double parts, double cycles_per_us) {
     return 3.0 + parts * g.partial_bytes() / 24.0 / cycles_per_us;
 }
 
+/// The same between the two blocks of a cluster, which send each other half of a tile's sums.
+double pair_us(const Geometry& g) { return 1.0 + g.partial_bytes() / 2 / 25.0e3; }
+
 /// Microseconds from asking for a stage until it is there, while memory is busy: a block draws no more than
 /// its ring in this time, however idle the other multiprocessors are.
 constexpr double stage_latency_us = 1.2;
@@ -86,6 +91,9 @@ constexpr double memory_share = 0.93;
 constexpr double call_us = 2.7;
 /// Microseconds in which one more block of a cluster is waited for.
 constexpr double cluster_block_us = 0.3;
+
+/// The same where its sums come into memory of their own.
+constexpr double inbox_block_us = 0.1;
 
 /// How a call's tiles fill the multiprocessors.
 struct Filling {
@@ -147,10 +155,10 @@ double rest_us(const LinearProblem& p, const WgmmaConfig& c, const Filling& f, d
     double rest = call_us + f.rounds() * epilogue_us(p, g) + normalize_us(p, traits);
     if (c.cluster_k > 1) {
         const double bytes_per_cycle = g.joins_early() ? 20.0 : 10.0;
-        rest += cluster_block_us * static_cast<double>(c.cluster_k) +
+        rest += (g.has_inbox() ? inbox_block_us : cluster_block_us) * static_cast<double>(c.cluster_k) +
                 g.partial_bytes() / bytes_per_cycle / f.cycles_per_us;
     }
-    if (f.parts > 1) rest += fix_up_us(g, f.parts, f.cycles_per_us);
+    if (f.parts > 1) rest += g.tail_pairs ? pair_us(g) : fix_up_us(g, f.parts, f.cycles_per_us);
     // Two small blocks share a multiprocessor even where others have none.
     if (c.blocks_per_sm > 1 && f.jobs <= traits.sm_count && p.tokens > 64) rest += 0.5 * body;
     // With many tokens the transposed way out, and x as the operand that all tiles want, are in the way.
@@ -183,7 +191,8 @@ double predict_fetched(const LinearProblem& p, const WgmmaConfig& c, const Devic
     if (c.programmatic == 1) early = p.tokens <= 128 ? -1.2 : -0.2;
     if (c.programmatic >= 2) early = p.tokens <= 512 ? 0.0 : -0.01 * body;
     if (c.programmatic == 3) early -= 0.3;  // x has fewer weights ahead of it
-    return body + rest_us(p, c, f, body, traits) + early + (c.staged != 0 && p.tokens <= 64 ? 0.2 : 0.0);
+    return body + rest_us(p, c, f, body, traits) + early +
+           (c.staged != 0 && c.cluster_k == 1 && p.tokens <= 64 ? 0.2 : 0.0);
 }
 
 double predict(const LinearProblem& p, const WgmmaConfig& c, const DeviceTraits& traits) {

@@ -23,11 +23,16 @@ inline constexpr auto tunables = tunables_of({
     tunable<&WgmmaConfig::blocks_per_sm>("resident blocks a multiprocessor", {1, 2}),
     tunable<&WgmmaConfig::swapped>("1: the weight is the left operand, for few tokens", {0, 1}),
     tunable<&WgmmaConfig::tail_split>(
-        "1: tiles of a last round that few blocks take are split over all of them", {0, 1}),
-    tunable<&WgmmaConfig::cluster_k>("parts of a sum, added up within a cluster of blocks", {1, 2, 4, 8}),
-    tunable<&WgmmaConfig::staged>("1: results leave through shared memory and the copy engine; 2: few at a "
-                                  "time; 3: small panels in turns",
-                                  {0, 1, 2, 3}),
+        "1: tiles of a last round that few blocks take are split over all of them; 2: between the two blocks "
+        "of a cluster",
+        {0, 1, 2}),
+    tunable<&WgmmaConfig::cluster_k>("parts of a sum, added up within a cluster of blocks",
+                                     {1, 2, 3, 4, 6, 8}),
+    tunable<&WgmmaConfig::staged>(
+        "1: results leave through shared memory and the copy engine; 2: few at a "
+        "time; 3: small panels in turns; with cluster_k 1: sums are joined early, 2: "
+        "the others' come into memory of their own",
+        {0, 1, 2, 3}),
     tunable<&WgmmaConfig::raster>("rows of tiles that are worked on together", {1, 8, 16}),
     tunable<&WgmmaConfig::l2_hint>("1: weights leave level 2 first, x last", {0, 1}),
     make_tunable(
@@ -115,7 +120,7 @@ inline constexpr auto schedule_rules = std::to_array<Constraint>({
          [](const P& p, const C& c) {
              if (c.cluster_k == 1) return true;
              if (c.tail_split != 0 || c.ping_pong != 0) return false;
-             if (c.staged == 0) return true;
+             if (c.staged == 0 || c.staged == 2) return true;
              const Geometry g = geometry(p, c);
              return has_early_joins<C> && g.can_join_early() &&
                     steps(p) >= 2 * (g.last_steps() + g.sent_stages());
@@ -134,6 +139,12 @@ inline constexpr auto schedule_rules = std::to_array<Constraint>({
          [](const P& p, const C& c, const DeviceTraits& t) {
              return c.tail_split == 0 || parts_of_tail(p, c, t) > 1;
          }),
+    rule("two blocks of a cluster share tiles of whole blocks of rows, and are neighbours",
+         [](const P& p, const C& c) {
+             return c.tail_split != 2 ||
+                    (c.ping_pong == 0 && c.blocks_per_sm == 1 && !geometry(p, c).halves() &&
+                     (!has_neighbours<C> || neighbours(c) == 2));
+         }),
     rule("whole sums go through shared memory, except those of up to 64 tokens as columns",
          through<C>(&C::staged),
          [](const P& p, const C& c) {
@@ -146,25 +157,26 @@ inline constexpr auto schedule_rules = std::to_array<Constraint>({
              few.operands.stage_steps = 1;
              Geometry many = few;
              many.staged = 1;
-             return c.staged < 2 || few.stages() > many.stages();
+             return c.staged < 2 || c.cluster_k > 1 || few.stages() > many.stages();
          }),
     rule("few results at a time are staged of weights as the left operand, whole tiles, between neighbours",
          [](const C& c) {
-             return c.staged != 2 || (neighbours(c) > 1 && c.swapped != 0 && c.tail_split == 0);
+             return c.staged != 2 || c.cluster_k > 1 ||
+                    (neighbours(c) > 1 && c.swapped != 0 && c.tail_split != 1);
          }),
     rule(
         "panels take turns where blocks may be neighbours: of whole tiles, more than 128 tokens, one block a "
         "multiprocessor, and a successor that starts late",
         through<C>(&C::programmatic),
         [](const P& p, const C& c) {
-            return c.staged != 3 || (has_turns<C> && c.tail_split == 0 && c.blocks_per_sm == 1 &&
+            return c.staged != 3 || (has_turns<C> && c.tail_split != 1 && c.blocks_per_sm == 1 &&
                                      c.programmatic >= 2 && p.tokens > 128);
         }),
     rule("panels that leave one after the other share no tokens where a residual is added: it may be the "
          "result itself, and is read for each",
          through<C>(&C::staged),
          [](const P& p, const C& c) {
-             if (c.staged == 0 || c.swapped == 0 || !p.residual) return true;
+             if (c.staged == 0 || c.swapped == 0 || !p.residual || geometry(p, c).has_inbox()) return true;
              const Geometry g = geometry(p, c);
              const bool together = c.staged != 3 && g.store_panels() >= g.panels();
              return together || (g.panels_across() * g.panel_tokens() == g.tile_n &&
@@ -172,8 +184,9 @@ inline constexpr auto schedule_rules = std::to_array<Constraint>({
          }),
     rule("neighbours take several tiles of more than 128 tokens, whole sums, one block a multiprocessor",
          [](const P& p, const C& c) {
-             return neighbours(c) == 1 || (c.cluster_k == 1 && c.blocks_per_sm == 1 && c.programmatic >= 2 &&
-                                           p.tokens > 128 && tiles(p, geometry(p, c)) > 1);
+             return neighbours(c) == 1 ||
+                    (c.cluster_k == 1 && c.blocks_per_sm == 1 && c.programmatic >= 2 &&
+                     (p.tokens > 128 || c.tail_split == 2) && tiles(p, geometry(p, c)) > 1);
          }),
     rule("neighbours share the weight's rows where there are several tiles of tokens: tiles go row by row "
          "then where it is the left operand, else in groups of 8 rows; those whose sums are joined early in "
@@ -228,7 +241,7 @@ inline constexpr auto tile_rules = std::to_array<Constraint>({
          [](const P& p, const C& c) {
              const Geometry g = geometry(p, c);
              return (!g.gated_columns() || g.tile_n % 16 == 0) &&
-                    (!g.staged || g.swapped || g.result_columns() % 16 == 0);
+                    (!g.staged || g.has_inbox() || g.swapped || g.result_columns() % 16 == 0);
          }),
     rule("a thread's sums must fit its registers", through<C>(&C::swapped),
          [](const P& p, const C& c) { return fits_registers(p, geometry(p, c)); }),
@@ -274,7 +287,8 @@ inline constexpr auto tile_rules = std::to_array<Constraint>({
          [](const P& p, const C& c) {
              const Geometry g = geometry(p, c);
              if (c.cluster_k == 1) return true;
-             const bool fits = g.joins_early() || g.exchange_bytes() <= g.stages() * g.stage_bytes();
+             const bool fits =
+                 g.joins_early() || g.has_inbox() || g.exchange_bytes() <= g.stages() * g.stage_bytes();
              return fits && (!g.swapped || g.sums() <= 144);
          }),
 });

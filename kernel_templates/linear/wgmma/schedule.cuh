@@ -16,6 +16,9 @@
 // tiles do. Parts go through the workspace (partials.cuh) to the block that has the sum's beginning,
 // which finishes the tile.
 //
+// In pairs the two blocks of a cluster share a tile of the last round, each a half of its sum, and join their
+// sums as those of a cluster do: block 2 i and 2 i + 1 the i-th of these tiles.
+//
 // The grid is no larger than what fits the multiprocessors together. Where other kernels hold some of them,
 // that does not suffice: two such grids could each wait for blocks of their own that find no place. So parts
 // are dealt from the back, and blocks wait for blocks of lower numbers alone, which GPUs start first.
@@ -36,6 +39,7 @@ struct Tiling {
     int cluster_k = 1;
     bool swapped = false;
     bool tail_split = false;
+    bool in_pairs = false;  ///< tail_split between the two blocks of a cluster
 
     constexpr int across(int tokens) const {
         return ((swapped ? out : tokens) + result_rows - 1) / result_rows;
@@ -70,6 +74,13 @@ constexpr int tail_parts(int tiles, int blocks, int k_tiles) {
     return parts > 1 ? parts : 1;
 }
 
+/// The same in pairs, of `blocks` in clusters of two.
+constexpr int pair_parts(int tiles, int blocks, int k_tiles) {
+    constexpr int least_steps = 4;
+    const int rest = tiles % blocks;
+    return rest > 0 && 2 * rest <= blocks && k_tiles >= 2 * least_steps ? 2 : 1;
+}
+
 class Schedule {
   public:
     /// The work of block `block` of `blocks`; in clusters, that of the block with `rank` in cluster `block`.
@@ -82,12 +93,16 @@ class Schedule {
           rank_(rank) {
         const int tiles = across_ * along_;
         whole_ = tiles;
-        if (tiling.tail_split) parts_ = tail_parts(tiles, blocks, tiling.k_tiles);
+        if (tiling.tail_split)
+            parts_ = tiling.in_pairs ? pair_parts(tiles, blocks, tiling.k_tiles)
+                                     : tail_parts(tiles, blocks, tiling.k_tiles);
         if (parts_ > 1) whole_ -= tiles % blocks;
         rest_ = tiles - whole_;
         rounds_ = (whole_ - block + blocks - 1) / blocks;
     }
 
+    /// Pieces of work that are whole tiles, and come first.
+    constexpr int whole_count() const { return rounds_; }
     /// Pieces of work, and the i-th of them.
     constexpr int count() const { return rounds_ + (block_ < rest_ * parts_ ? 1 : 0); }
     constexpr Work work(int i) const {
@@ -113,8 +128,8 @@ class Schedule {
         work.k_count = units * (part + 1) / parts * tiling_.k_unit - work.first_k;
     }
     constexpr Work tail_part() const {
-        const int tile = block_ % rest_;
-        const int part = parts_ - 1 - block_ / rest_;
+        const int tile = tiling_.in_pairs ? block_ / 2 : block_ % rest_;
+        const int part = tiling_.in_pairs ? block_ % 2 : parts_ - 1 - block_ / rest_;
         Work work = whole_tile(whole_ + tile);
         take_part(work, part, parts_);
         work.slot = tile * (parts_ - 1) + (part > 0 ? part - 1 : 0);

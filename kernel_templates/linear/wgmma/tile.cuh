@@ -16,6 +16,7 @@ inline constexpr Geometry geometry{.tile_m = static_cast<int>(Tuned::tile_m),
                                    .gated = gated,
                                    .swapped = Tuned::swapped != 0,
                                    .ping_pong = Tuned::ping_pong != 0,
+                                   .tail_pairs = Tuned::tail_split == 2,
                                    .staged = static_cast<int>(Tuned::staged),
                                    .operands = operands};
 inline constexpr int k_tiles = (in + operands.columns - 1) / operands.columns;
@@ -28,14 +29,15 @@ inline constexpr Tiling tiling{
     .raster = static_cast<int>(Tuned::raster),
     .cluster_k = geometry.cluster_k,
     .swapped = geometry.swapped,
-    .tail_split = Tuned::tail_split != 0};
+    .tail_split = Tuned::tail_split != 0,
+    .in_pairs = Tuned::tail_split == 2};
 
 inline constexpr int tile_m = geometry.tile_m;
 inline constexpr int tile_n = geometry.tile_n;
 inline constexpr int stages = geometry.stages();
 inline constexpr int consumers = geometry.consumers;
 inline constexpr int cluster_k = geometry.cluster_k;
-inline constexpr bool tail_split = tiling.tail_split;
+inline constexpr bool tail_split = tiling.tail_split && !tiling.in_pairs;
 inline constexpr bool ping_pong = geometry.ping_pong;
 inline constexpr bool swapped = geometry.swapped;
 inline constexpr bool programmatic = Tuned::programmatic != 0;
@@ -66,13 +68,18 @@ static_assert(tile_n % 8 == 0 && tile_n <= 256, "wgmma's n");
 static_assert(geometry.weight_box() % 8 == 0 && geometry.weight_box() <= 256, "whole groups of 8 rows");
 static_assert(!gated_rows || row_blocks % 2 == 0, "gate and up rows meet in one warpgroup");
 static_assert(!gated_columns || tile_n % 16 == 0, "gate and up columns meet in one thread");
-static_assert(geometry.staged == 0 || swapped || result_columns % 16 == 0,
+static_assert(geometry.staged == 0 || geometry.has_inbox() || swapped || result_columns % 16 == 0,
               "a staged row has 16 results at least");
 static_assert(!geometry.joins_early() || geometry.can_join_early(), "two blocks, two warpgroups");
 static_assert(!geometry.joins_early() || k_tiles >= 2 * (geometry.last_steps() + geometry.sent_stages()),
               "other steps than the last");
-static_assert(cluster_k == 1 || !(tail_split || ping_pong), "one way to split a sum");
-static_assert(cluster_k == 1 || geometry.joins_early() ||
+static_assert(cluster_k == 1 || !(tiling.tail_split || ping_pong), "one way to split a sum");
+static_assert(!geometry.tail_pairs || !(ping_pong || halves || geometry.blocks_per_sm > 1),
+              "two blocks share whole blocks of rows of a tile");
+static_assert(!geometry.tail_pairs ||
+                  geometry.joined_bytes(geometry.joined_share()) <= stages * geometry.stage_bytes(),
+              "the parts of sums fit the ring");
+static_assert(cluster_k == 1 || geometry.joins_early() || geometry.has_inbox() ||
                   geometry.exchange_bytes() <= stages * geometry.stage_bytes(),
               "the parts of sums fit the ring");
 static_assert(k_tiles >= cluster_k, "every part of a sum has terms");

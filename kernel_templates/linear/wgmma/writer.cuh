@@ -16,10 +16,12 @@ __device__ inline void meet_cluster() {
     cluster_wait();
 }
 
-/// joins_early: ended by arrivals of the other block's warps, which have read all but the last steps; and by
-/// the bytes of its sums.
+/// Where sums of two blocks come into the ring, ended by arrivals of the other block's warps, which have read
+/// it (joins_early: all but the last steps); and by the bytes of the sums that come from other blocks.
 __device__ inline uint32 steps_read_barrier(uint32 shared) { return full_barrier(shared, 2 * stages); }
-__device__ inline uint32 sums_barrier(uint32 shared) { return full_barrier(shared, 2 * stages + 1); }
+__device__ inline uint32 sums_barrier(uint32 shared) {
+    return full_barrier(shared, 2 * stages + (geometry.has_inbox() ? 0 : 1));
+}
 
 class Writer {
   public:
@@ -79,6 +81,23 @@ class Writer {
         }
     }
 
+    /// The same with an inbox, which is free from the start on: the other blocks are known to have opened
+    /// theirs when all have arrived at the cluster's barrier.
+    __device__ void store_from_inbox(Sums& sums, const Work& tile, int rank) {
+        cluster_wait();
+        join(sums, tile, rank, geometry.inbox_at());
+    }
+
+    /// tail_pairs: half of the tile, whose sums two blocks share. The other one's parts come into the ring:
+    /// all warps of the other block are told when this one's warps have read theirs.
+    __device__ void store_paired(Sums& sums, const Work& tile, int rank) {
+        cluster_wait();
+        if (lane_ == 0) barrier_arrive_remote(remote_address(steps_read_barrier(shared_), rank ^ 1));
+        __syncwarp();
+        barrier_wait_cluster(steps_read_barrier(shared_), 0);
+        join(sums, tile, rank, geometry.left_at());
+    }
+
     /// joins_early: sends all sums to the same warpgroup of block `to`, which has `steps` of them.
     __device__ void send(Sums& sums, int to, int steps) const {
         const uint32 base = remote_address(shared_, to);
@@ -120,10 +139,54 @@ class Writer {
   private:
     static constexpr int column_blocks = result_columns / 8;
 
+    /// Sends the other blocks what they add up of these sums, adds their parts of its own share in order of
+    /// rank, and stores that. Parts come behind `inbox`, asynchronously.
+    __device__ void join(Sums& sums, const Work& tile, int rank, int inbox) {
+        constexpr int share = geometry.joined_share();
+        constexpr int part_bytes = share * products * geometry.fragment_bytes();
+        const uint32 mine = shared_ + inbox + (warpgroup_ * 128 + threadIdx.x % 128) * 16;
+#pragma unroll
+        for (int fragment = 0; fragment < geometry.fragments(); ++fragment) {
+            const int adds = fragment / share;
+            if (adds == rank) continue;
+            const uint32 to = remote_address(mine, adds) + (rank < adds ? rank : rank - 1) * part_bytes;
+            const uint32 barrier = remote_address(sums_barrier(shared_), adds);
+#pragma unroll
+            for (int product = 0; product < products; ++product)
+                send_remote(to + (fragment % share * products + product) * geometry.fragment_bytes(),
+                            fragment_of(sums, fragment, product), barrier);
+        }
+        barrier_wait_cluster(sums_barrier(shared_), 0);
+#pragma unroll
+        for (int fragment = 0; fragment < geometry.fragments(); ++fragment) {
+            const int adds = fragment / share;
+            if (adds != rank) continue;
+#pragma unroll
+            for (int product = 0; product < products; ++product)
+                add_joined(fragment_of(sums, fragment, product), adds, part_bytes,
+                           mine + (fragment % share * products + product) * geometry.fragment_bytes());
+            store_fragment(sums, tile, fragment);
+        }
+    }
+    /// As add_parts, where no place is left for the block's own part.
+    __device__ static void add_joined(float (&own)[4], int rank, int part_bytes, uint32 from) {
+        float sum[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+#pragma unroll
+        for (int sender = 0; sender < geometry.joined_blocks(); ++sender) {
+            if (sender == rank) {
+#pragma unroll
+                for (int i = 0; i < 4; ++i) sum[i] += own[i];
+            } else {
+                add_local(from + (sender < rank ? sender : sender - 1) * part_bytes, sum);
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < 4; ++i) own[i] = sum[i];
+    }
+
     /// joins_early: where this thread's sums of a fragment come, behind the base of a block of `steps` steps.
     __device__ static uint32 sent_at(int fragment, int steps) {
-        const int stage =
-            (steps - 1 - geometry.last_steps() - fragment / geometry.sent_to_stage()) % stages;
+        const int stage = (steps - 1 - geometry.last_steps() - fragment / geometry.sent_to_stage()) % stages;
         const int place = fragment % geometry.sent_to_stage();
         const uint32 row = place < geometry.sent_left()
                                ? geometry.left_at() + stage * geometry.left_bytes()
@@ -134,8 +197,8 @@ class Writer {
     /// Asynchronously; `barrier`, in the same block, counts the bytes.
     __device__ static void send_remote(uint32 to, const float (&v)[4], uint32 barrier) {
         asm volatile(
-            "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];" ::
-                "r"(to),
+            "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, "
+            "[%5];" ::"r"(to),
             "f"(v[0]), "f"(v[1]), "f"(v[2]), "f"(v[3]), "r"(barrier)
             : "memory");
     }
@@ -296,7 +359,7 @@ class Writer {
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
             const uint32 pair = packed(sums, tile, b, j, half);
-            if constexpr (swapped && cluster_k > 1) {
+            if constexpr (swapped && (cluster_k > 1 || geometry.tail_pairs)) {
                 const Pair place{tile.column + 8 * j + lane_ / 4,
                                  tile.row + first_row(b) + 16 * warp_ + 8 * half + lane_ % 4 * 2};
                 results_.store<false>(place, transposed(pair));

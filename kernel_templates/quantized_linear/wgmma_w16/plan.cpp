@@ -28,14 +28,16 @@ Plan wgmma_w16_plan(const QuantizedProblem& p, const WgmmaW16Config& c, const De
     const std::int64_t count = linear::gemm::tiles(p.dense(), g);
     const std::int64_t most = linear::gemm::places(c, traits);
     const std::int64_t parts = linear::gemm::parts_of_tail(p.dense(), c, traits);
-    const std::int64_t blocks = g.cluster_k > 1 ? count * g.cluster_k : std::min(count * parts, most);
+    const std::int64_t blocks = g.cluster_k > 1 ? count * g.cluster_k
+                                : g.tail_pairs  ? linear::gemm::paired_blocks(p.dense(), c, traits)
+                                                : std::min(count * parts, most);
     Launch product = launch(wgmma_w16_kernels[0], grid_of(blocks), g.threads());
-    product.cluster = grid_of(g.cluster_k);
+    product.cluster = grid_of(g.joined_blocks());
     product.shared_bytes = static_cast<std::uint32_t>(g.shared_bytes());
     product.programmatic = c.programmatic != 0;
     Plan plan = plan_of(product);
     // The same for any number of tokens: fewer of them may leave a larger rest.
-    if (c.tail_split != 0) plan.workspace_bytes = most * g.workspace_bytes();
+    if (c.tail_split == 1) plan.workspace_bytes = most * g.workspace_bytes();
     add_maps(plan, p, g);
     return linear::normalize_first(p.dense(), plan, wgmma_w16_kernels[1]);
 }

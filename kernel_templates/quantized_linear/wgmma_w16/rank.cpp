@@ -126,14 +126,20 @@ double predict(const QuantizedProblem& p, const WgmmaW16Config& c, const DeviceT
 
     double rest_us = ends_us(p, traits) + std::ceil(rounds) * epilogue_us(p, g);
     if (c.cluster_k > 1)
-        rest_us += 0.83 * static_cast<double>(c.cluster_k) + g.partial_bytes() / 33.5 / clock;
-    if (parts > 1) rest_us += 3.32 + parts * g.partial_bytes() / 17.3 / clock;
+        rest_us += (g.has_inbox() ? 0.4 + 0.1 * static_cast<double>(c.cluster_k)
+                                  : 0.83 * static_cast<double>(c.cluster_k)) +
+                   g.partial_bytes() / 33.5 / clock;
+    if (g.tail_pairs)
+        rest_us += 1.0 + g.partial_bytes() / 2 / 25.0e3;
+    else if (parts > 1)
+        rest_us += 3.32 + parts * g.partial_bytes() / 17.3 / clock;
     // Early weights help as long as they are most of what is read; hints, where no weight is read twice.
     const double early = c.programmatic != 1 ? 0.0 : p.tokens <= 64 ? -0.29 : -0.26;
     const double hint = c.l2_hint != 0 && jobs <= resident ? -0.01 * body_us : 0.0;
     const double groups = c.raster > 8 ? 0.005 * body_us : 0.0;
     const double turns = c.staged == 3 && p.tokens <= 2048 ? -0.01 * body_us : 0.0;  // a stage more
-    return body_us + rest_us + early + hint + groups + turns + (c.staged != 0 && p.tokens <= 64 ? 0.05 : 0.0);
+    return body_us + rest_us + early + hint + groups + turns +
+           (c.staged != 0 && c.cluster_k == 1 && p.tokens <= 64 ? 0.05 : 0.0);
 }
 
 }  // namespace hone::quantized_linear

@@ -27,13 +27,15 @@ __device__ inline void run(const gemm::Maps& maps, const linear::Results& result
     extern __shared__ uint8 memory[];
     constexpr uint32 below = gemm::Geometry::alignment - 1;
     const uint32 shared = (shared_address(memory) + below) & ~below;
-    const int rank = gemm::cluster_k == 1 ? 0 : static_cast<int>(cluster_rank());
+    const int rank =
+        gemm::cluster_k == 1 && !gemm::geometry.tail_pairs ? 0 : static_cast<int>(cluster_rank());
     const int warp = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0);
     const gemm::Schedule schedule(gemm::tiling, results.tokens, gridDim.x / gemm::cluster_k,
                                   blockIdx.x / gemm::cluster_k, rank);
 
     if (threadIdx.x == 0) gemm::prepare(shared, maps, results.tokens);
     __syncthreads();
+    if constexpr (gemm::geometry.meets_early()) cluster_arrive();
     if constexpr (gemm::programmatic && !gemm::releases_late) release_successor();
 
     if (warp < 4) {
@@ -47,7 +49,9 @@ __device__ inline void run(const gemm::Maps& maps, const linear::Results& result
             if (elect()) WeightShare(shared, weights, warp - 1).run(schedule);
         }
         __syncwarp();
-        if constexpr (gemm::cluster_k > 1) {  // the two meetings of Writer::store_shared
+        if constexpr (gemm::geometry.meets_early()) {
+            cluster_wait();
+        } else if constexpr (gemm::cluster_k > 1) {  // the two meetings of Writer::store_shared
             gemm::meet_cluster();
             gemm::meet_cluster();
         }

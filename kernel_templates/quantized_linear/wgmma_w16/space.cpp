@@ -22,11 +22,15 @@ constexpr auto tile_tunables = tunables_of({
     tunable<&WgmmaConfig::blocks_per_sm>("resident blocks a multiprocessor", {1, 2, 3}),
     tunable<&WgmmaConfig::swapped>("the weight is the left operand", {1}),
     tunable<&WgmmaConfig::tail_split>(
-        "1: tiles of a last round that few blocks take are split over all of them", {0, 1}),
-    tunable<&WgmmaConfig::cluster_k>("parts of a sum, added up within a cluster of blocks", {1, 2, 4, 8}),
+        "1: tiles of a last round that few blocks take are split over all of them; 2: between the two blocks "
+        "of a cluster",
+        {0, 1, 2}),
+    tunable<&WgmmaConfig::cluster_k>("parts of a sum, added up within a cluster of blocks",
+                                     {1, 2, 3, 4, 6, 8}),
     tunable<&WgmmaConfig::staged>("1: results leave through shared memory and the copy engine; 3: small "
-                                  "panels in turns",
-                                  {0, 1, 3}),
+                                  "panels in turns; with cluster_k 2: the others' sums come into memory of "
+                                  "their own",
+                                  {0, 1, 2, 3}),
     tunable<&WgmmaConfig::raster>("rows of tiles that are worked on together", {8, 16}),
     tunable<&WgmmaConfig::l2_hint>("1: weights leave level 2 first, x last", {0, 1}),
     programmatic_launches<&WgmmaConfig::programmatic>(),
@@ -88,7 +92,7 @@ constexpr auto own_constraints = std::to_array<Constraint>({
     rule("the parts of sums that meet in a cluster must fit the rings",
          [](const QuantizedProblem& p, const WgmmaW16Config& c) {
              const Geometry g = geometry(p, c);
-             return c.cluster_k == 1 || g.exchange_bytes() <= g.stages() * g.stage_bytes();
+             return c.cluster_k == 1 || g.has_inbox() || g.exchange_bytes() <= g.stages() * g.stage_bytes();
          }),
 });
 constexpr auto constraints = joined(own_constraints, schedule_rules<Dense, WgmmaW16Config>);
@@ -116,10 +120,12 @@ std::optional<WgmmaW16Config> fallback(const Problem& problem, const DeviceTrait
         combinations<WgmmaW16Config>(starts, tunables,
                                      {&WgmmaW16Config::tile_n, &WgmmaW16Config::cluster_k,
                                       &WgmmaW16Config::tail_split, &WgmmaW16Config::stages_together});
+    std::erase_if(configs,
+                  [](const WgmmaW16Config& c) { return c.tail_split == 2; });  // where they are tuned
     const std::size_t count = configs.size();
     for (std::size_t i = 0; i < count; ++i) {
-        configs[i].staged = configs[i].cluster_k == 1 ? 1 : 0;
-        if (configs[i].staged == 0 || configs[i].tail_split != 0) continue;
+        configs[i].staged = configs[i].cluster_k == 1 ? 1 : 2;
+        if (configs[i].cluster_k > 1 || configs[i].tail_split != 0) continue;
         WgmmaW16Config in_turns = configs[i];
         in_turns.staged = 3;
         configs.push_back(in_turns);
