@@ -89,10 +89,19 @@ class SharingCase {
         return strided && argument.shape[2] > 1 ? padding_ : 0;
     }
 
-    [[nodiscard]] double product(int weight, std::int64_t token, std::int64_t row) const {
+    [[nodiscard]] std::vector<double> numbers(int pointer, std::int64_t rows) const {
+        std::vector<double> values;
+        for (std::int64_t r = 0; r < rows; ++r) {
+            for (std::int64_t c = 0; c < p_.in; ++c) values.push_back(host(pointer).at(r, c));
+        }
+        return values;
+    }
+    [[nodiscard]] double product(const std::vector<double>& x, std::int64_t token,
+                                 const std::vector<double>& weight, std::int64_t row) const {
+        const double* a = x.data() + token * p_.in;
+        const double* b = weight.data() + row * p_.in;
         double sum = 0;
-        for (std::int64_t k = 0; k < p_.in; ++k)
-            sum += host(shared_norm_linear::x).at(token, k) * host(weight).at(row, k);
+        for (std::int64_t k = 0; k < p_.in; ++k) sum += a[k] * b[k];
         return sum;
     }
     [[nodiscard]] double factor(std::int64_t token) const {
@@ -104,13 +113,16 @@ class SharingCase {
     }
     void expect() {
         squares_.assign(static_cast<std::size_t>(p_.tokens * p_.slots()), 0.0);
+        const std::vector<double> x = numbers(shared_norm_linear::x, p_.tokens);
+        const std::vector<double> weight = numbers(shared_norm_linear::weight, p_.out);
+        const std::vector<double> up = numbers(shared_norm_linear::up, p_.gated ? p_.out : 0);
         for (std::int64_t r = 0; r < p_.tokens; ++r) {
             const double of_token = factor(r);
             for (std::int64_t c = 0; c < p_.out; ++c) {
-                double value = of_token * product(shared_norm_linear::weight, r, c);
+                double value = of_token * product(x, r, weight, c);
                 if (p_.bias) value += host(shared_norm_linear::bias).at(0, c);
                 value = activate(p_.activation, value);
-                if (p_.gated) value *= of_token * product(shared_norm_linear::up, r, c);
+                if (p_.gated) value *= of_token * product(x, r, up, c);
                 if (p_.residual) value += host(shared_norm_linear::residual).at(r, c);
                 wanted_.push_back(value);
                 if (!p_.next_norm) continue;

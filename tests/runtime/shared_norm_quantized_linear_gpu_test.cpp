@@ -76,12 +76,12 @@ class SharingCase {
     [[nodiscard]] const HostTensor& host(int pointer) const {
         return host_[static_cast<std::size_t>(pointer)];
     }
-    [[nodiscard]] double product(const std::vector<double>& weight, std::int64_t token,
-                                 std::int64_t row) const {
+    [[nodiscard]] double product(const std::vector<double>& x, std::int64_t token,
+                                 const std::vector<double>& weight, std::int64_t row) const {
+        const double* a = x.data() + token * p_.in;
+        const double* b = weight.data() + row * p_.in;
         double sum = 0;
-        for (std::int64_t k = 0; k < p_.in; ++k)
-            sum += host(shared_norm_quantized_linear::x).at(token, k) *
-                   weight[static_cast<std::size_t>(row * p_.in + k)];
+        for (std::int64_t k = 0; k < p_.in; ++k) sum += a[k] * b[k];
         return sum;
     }
     [[nodiscard]] double factor(std::int64_t token) const {
@@ -94,13 +94,17 @@ class SharingCase {
     void expect() {
         using namespace shared_norm_quantized_linear;
         squares_.assign(static_cast<std::size_t>(p_.tokens * p_.slots()), 0.0);
+        std::vector<double> numbers;
+        for (std::int64_t r = 0; r < p_.tokens; ++r) {
+            for (std::int64_t k = 0; k < p_.in; ++k) numbers.push_back(host(x).at(r, k));
+        }
         for (std::int64_t r = 0; r < p_.tokens; ++r) {
             const double of_token = factor(r);
             for (std::int64_t c = 0; c < p_.out; ++c) {
-                double value = of_token * product(product_.weight_values(), r, c);
+                double value = of_token * product(numbers, r, product_.weight_values(), c);
                 if (p_.bias) value += host(bias).at(0, c);
                 value = activate(p_.activation, value);
-                if (p_.gated) value *= of_token * product(product_.up_values(), r, c);
+                if (p_.gated) value *= of_token * product(numbers, r, product_.up_values(), c);
                 if (p_.residual) value += host(residual).at(r, c);
                 wanted_.push_back(value);
                 if (!p_.next_norm) continue;
