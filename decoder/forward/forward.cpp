@@ -69,6 +69,9 @@ std::int64_t Forward::workspace_bytes(const Operators& operators) const {
                   operators.head.workspace_bytes(sequences)});
     if (!operators.whole_steps.empty())
         workspace = std::max(workspace, operators.whole.workspace_bytes(operators.whole_steps.back()));
+    if (!operators.sharing_steps.empty())
+        workspace = std::max(
+            workspace, operators.sharing.workspace_bytes(model_.model, operators.sharing_steps.back()));
     for (const AttentionKernel& kernel : operators.one_query)
         workspace = std::max(workspace, kernel.workspace_bytes({sequences, 1, capacity_.context}));
     for (const AttentionAppendKernel& kernel : operators.appending) {
@@ -159,6 +162,11 @@ void Forward::enqueue_rows(const EmbeddingKernel& kernel, const StepInputs& inpu
 /// Whether its products have norms and sums in them.
 bool Forward::is_whole(const Step& step) const { return step.one_each && operators_.are_whole(step.tokens); }
 
+/// Whether its products share its norms, behind the first.
+bool Forward::shares_norms(const Step& step) const {
+    return step.one_each && operators_.share_norms(step.tokens);
+}
+
 const LayerProducts& Forward::products_of(const Step& step) const {
     return is_whole(step) ? operators_.whole : operators_.plain;
 }
@@ -166,8 +174,8 @@ const LayerProducts& Forward::products_of(const Step& step) const {
 /// Whether a step has a launch for it.
 bool Forward::has(Part part, const Step& step) const {
     switch (part) {
-        case Part::attention_norm:
-        case Part::network_norm: return !is_whole(step);
+        case Part::attention_norm: return !is_whole(step);
+        case Part::network_norm: return !is_whole(step) && !shares_norms(step);
         case Part::append: return !(step.one_each && operators_.appends_in_attention());
         case Part::head_norms: return model_.has_wide_head_norms();
         case Part::behind_attention:
@@ -181,20 +189,28 @@ void Forward::enqueue_part(Part part, std::int64_t number, const Step& step) {
     const LayerWeights& layer = weights_.layers[elements(number)];
     switch (part) {
         case Part::embedding: enqueue_embedding(step); return;
-        case Part::attention_norm: enqueue_norm_in_front(layer.attention_norm, number > 0, step); return;
-        case Part::qkv: enqueue_qkv(layer, step); return;
+        case Part::attention_norm:
+            if (number == 0 || !shares_norms(step))
+                enqueue_norm_in_front(layer.attention_norm, number > 0, step);
+            return;
+        case Part::qkv:
+            if (number > 0 && shares_norms(step)) return enqueue_sharing_qkv(layer, step);
+            return enqueue_qkv(layer, step);
         case Part::head_norms: enqueue_head_norms(layer, step); return;
         case Part::append: enqueue_append(number, step); return;
         case Part::attention: enqueue_attention(number, step); return;
-        case Part::output: enqueue_output(layer, step); return;
+        case Part::output:
+            if (shares_norms(step)) return enqueue_sharing_output(layer, step);
+            return enqueue_output(layer, step);
         case Part::behind_attention: enqueue_norm_behind(layer.behind_attention, step); return;
         case Part::network_norm: enqueue_norm_in_front(layer.network_norm, true, step); return;
         case Part::routing: enqueue_routing(layer, step); return;
         case Part::network:
+            if (shares_norms(step)) return enqueue_sharing_network(number, step);
             layer.has_experts() ? enqueue_experts(layer, step) : enqueue_network(layer, step);
             return;
         case Part::behind_network: enqueue_norm_behind(layer.behind_network, step); return;
-        case Part::last_norm: enqueue_norm(weights_.final_norm, !is_whole(step), step); return;
+        case Part::last_norm: enqueue_last_norm(step); return;
         case Part::head: enqueue_head(memory_->normed.data(), step.sequences); return;
         case Part::sampling: enqueue_sample(step.inputs, step.sequences, step.filters); return;
     }
@@ -241,6 +257,11 @@ void Forward::enqueue_norm(const NormWeight& weight, bool of_sum, const Step& st
     require(kernel.run(gpu_.stream(), norm_args(weight, of_sum, step), step.tokens), "norm");
 }
 
+/// Of the residual stream, to which products have added their results where they hold the sums.
+void Forward::enqueue_last_norm(const Step& step) {
+    enqueue_norm(weights_.final_norm, !is_whole(step) && !shares_norms(step), step);
+}
+
 /// The norm whose results a product takes, as numbers or as codes with scales. Where models have none, the
 /// sum alone, which is that of a norm whose results nobody reads.
 void Forward::enqueue_norm_in_front(const NormWeight& weight, bool of_sum, const Step& step) {
@@ -266,6 +287,49 @@ void Forward::enqueue_qkv(const LayerWeights& layer, const Step& step) {
     const Product& qkv = products_of(step).qkv;
     require(qkv.run(gpu_.stream(), layer.qkv, args, step.tokens, memory_->normed_scales.data()),
             "projection of queries, keys and values");
+}
+
+/// What products that share norms are given, all of them: the residual stream in place, and between them, in
+/// place of what norms write, its rows times the next norm's weight, with their squares.
+SharedNormArgs Forward::sharing_args(const Step& step) const {
+    std::byte* const x = stream_of(step);
+    return {.x = memory_->normed.data(),
+            .residual = x,
+            .out = x,
+            .norm_squares = memory_->squares.data(),
+            .epsilon = model_.stream_epsilon(),
+            .scaled = memory_->normed.data(),
+            .squares = memory_->squares.data(),
+            .workspace = memory_->workspace.data()};
+}
+
+void Forward::enqueue_sharing_qkv(const LayerWeights& layer, const Step& step) {
+    SharedNormArgs args = sharing_args(step);
+    args.weight = &layer.qkv;
+    args.bias = layer.qkv_bias;
+    args.out = memory_->qkv.data();
+    require(operators_.sharing.qkv.run(gpu_.stream(), args, step.tokens),
+            "projection of queries, keys and values");
+}
+
+void Forward::enqueue_sharing_output(const LayerWeights& layer, const Step& step) {
+    SharedNormArgs args = sharing_args(step);
+    args.x = memory_->attended.data();
+    args.weight = &layer.output;
+    args.bias = layer.output_bias;
+    args.next_weight = layer.network_norm.weight;
+    require(operators_.sharing.output.run(gpu_.stream(), args, step.tokens), "projection of attention");
+}
+
+/// What the last layer leaves for a norm nobody reads: its own has a launch.
+void Forward::enqueue_sharing_network(std::int64_t number, const Step& step) {
+    const bool is_last = number + 1 == model_.model.num_hidden_layers;
+    SharedNormArgs args = sharing_args(step);
+    args.next_weight = is_last ? weights_.final_norm.weight
+                               : weights_.layers[elements(number + 1)].attention_norm.weight;
+    require(operators_.sharing.run_network(gpu_.stream(), model_.model, weights_.layers[elements(number)],
+                                           args, step.tokens),
+            "feed-forward network");
 }
 
 /// Queries, and keys, of all heads of a token as one row, where they are.

@@ -173,6 +173,11 @@ class Forward {
     [[nodiscard]] const void* product_input(const Step& step) const;
     [[nodiscard]] std::byte* stream_of(const Step& step) const;
     void enqueue_qkv(const LayerWeights& layer, const Step& step);
+    void enqueue_last_norm(const Step& step);
+    [[nodiscard]] SharedNormArgs sharing_args(const Step& step) const;
+    void enqueue_sharing_qkv(const LayerWeights& layer, const Step& step);
+    void enqueue_sharing_output(const LayerWeights& layer, const Step& step);
+    void enqueue_sharing_network(std::int64_t number, const Step& step);
     void enqueue_head_norms(const LayerWeights& layer, const Step& step);
     void enqueue_output(const LayerWeights& layer, const Step& step);
     void enqueue_network(const LayerWeights& layer, const Step& step);
@@ -187,6 +192,7 @@ class Forward {
     void read_logits(std::int64_t first, std::span<std::byte> to, std::int64_t rows);
     [[nodiscard]] bool has(Part part, const Step& step) const;
     [[nodiscard]] bool is_whole(const Step& step) const;
+    [[nodiscard]] bool shares_norms(const Step& step) const;
     [[nodiscard]] const LayerProducts& products_of(const Step& step) const;
     struct GraphKind {
         std::int64_t sequences = 0;

@@ -21,6 +21,7 @@ struct Forward::Memory {
         : x(gpu.driver(), row_bytes(model, capacity.step_tokens, model.model.hidden_size)),
           delta(gpu.driver(), row_bytes(model, capacity.step_tokens, model.model.hidden_size)),
           normed(gpu.driver(), row_bytes(model, capacity.step_tokens, model.model.hidden_size)),
+          squares(gpu.driver(), elements(shared_norm_squares(capacity.sequences, model.model.hidden_size))),
           normed_scales(gpu.driver(), elements(capacity.step_tokens)),
           qkv(gpu.driver(), row_bytes(model, capacity.step_tokens, model.qkv_width())),
           attended(gpu.driver(), row_bytes(model, capacity.step_tokens, model.q_width())),
@@ -89,6 +90,7 @@ struct Forward::Memory {
     Bytes x;
     Bytes delta;
     Bytes normed;                                ///< numbers, or codes of a byte
+    runtime::DeviceBuffer<float> squares;        ///< where products share norms; normed is not normalized then
     runtime::DeviceBuffer<float> normed_scales;  ///< of rows that are codes
     Bytes qkv;
     Bytes attended;

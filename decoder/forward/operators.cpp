@@ -78,6 +78,24 @@ std::vector<std::int64_t> find_whole_steps(Runtime& runtime, const Description& 
     return found;
 }
 
+/// The format of the weights of all layers' products, empty for numbers; nothing where they differ.
+std::optional<checkpoints::WeightFormat> format_of_all(const ModelWeights& weights) {
+    const WeightKinds all[] = {kinds_of(weights, &LayerWeights::qkv),
+                               kinds_of(weights, &LayerWeights::output), kinds_of_networks(weights)};
+    const bool numbers = std::ranges::any_of(all, &WeightKinds::numbers);
+    const bool codes = std::ranges::any_of(all, &WeightKinds::codes);
+    if (numbers == codes) return std::nullopt;
+    return codes ? weights.code_format : checkpoints::WeightFormat{};
+}
+
+/// As find_whole_steps(): where products share norms instead.
+std::vector<std::int64_t> find_sharing_steps(Runtime& runtime, const Description& description,
+                                             const ModelWeights& weights, const Capacity& capacity) {
+    const std::optional<checkpoints::WeightFormat> format = format_of_all(weights);
+    if (!format) return {};
+    return find_shared_norm_steps(runtime, description.model, *format, capacity.sequences);
+}
+
 }  // namespace
 
 std::int64_t LayerProducts::workspace_bytes(std::int64_t tokens) const {
@@ -111,6 +129,7 @@ class Operators::Preparations {
         add_attention();
         add_products();
         if (!to.whole_steps.empty()) add_whole_products(to.whole_steps.back());
+        if (!to.sharing_steps.empty()) add_sharing_products(to.sharing_steps.back());
         if (description.has_experts()) add_experts();
         add_norms();
         add_ends();
@@ -202,6 +221,17 @@ class Operators::Preparations {
                     kinds_of_networks(weights_));
     }
 
+    void add_sharing_products(std::int64_t few) {
+        const models::SharedNormProblems problems(model_, format_of_all(weights_).value(), few);
+        const auto add_one = [this](Part part, SharedNormProduct& product, const Problem& problem) {
+            add(part, product, [this, problem] { return SharedNormProduct(runtime_, problem); });
+        };
+        add_one(Part::qkv, to_.sharing.qkv, problems.qkv);
+        add_one(Part::output, to_.sharing.output, problems.output);
+        add_one(Part::network, to_.sharing.up, problems.up);
+        add_one(Part::network, to_.sharing.down, problems.down);
+    }
+
     void add_experts() {
         add_product({}, to_.experts.router, models::router(model_, tokens_),
                     kinds_of(weights_, &LayerWeights::router));
@@ -229,6 +259,8 @@ Operators::Operators(Runtime& runtime, const Description& model, const ModelWeig
                      const Capacity& capacity) {
     norms_write_codes = output_of_norms(model, weights) != NormOutput::same;
     whole_steps = find_whole_steps(runtime, model, weights, capacity);
+    sharing_steps = find_sharing_steps(runtime, model, weights, capacity);
+    std::erase_if(sharing_steps, [this](std::int64_t tokens) { return are_whole(tokens); });
     const std::size_t windows = model.windows().size();
     one_query.resize(windows);
     any_queries.resize(windows);
@@ -254,11 +286,12 @@ std::vector<PrepareReport> Operators::reports(Part part, std::int64_t tokens) co
     std::vector<PrepareReport> reports;
     const auto add = [&](const PreparedKernel& kernel) { add_reports_of(kernel, reports); };
     const LayerProducts& products = are_whole(tokens) ? whole : plain;
+    const bool shares = share_norms(tokens);
     switch (part) {
         case Part::network_norm:
-            if (!are_whole(tokens)) add(norms_write_codes ? coded_norm : norm);
+            if (!are_whole(tokens) && !shares) add(norms_write_codes ? coded_norm : norm);
             break;
-        case Part::qkv: products.qkv.add_reports(reports); break;
+        case Part::qkv: shares ? sharing.qkv.add_reports(reports) : products.qkv.add_reports(reports); break;
         case Part::append:
             if (!appends_in_attention()) add(append);
             break;
@@ -269,8 +302,15 @@ std::vector<PrepareReport> Operators::reports(Part part, std::int64_t tokens) co
                 for (const AttentionKernel& kernel : one_query) add(kernel);
             }
             break;
-        case Part::output: products.output.add_reports(reports); break;
+        case Part::output:
+            shares ? sharing.output.add_reports(reports) : products.output.add_reports(reports);
+            break;
         case Part::network:
+            if (shares) {
+                sharing.up.add_reports(reports);
+                sharing.down.add_reports(reports);
+                break;
+            }
             products.network.add_reports(reports);
             experts.up.add_reports(reports);
             experts.down.add_reports(reports);

@@ -12,6 +12,7 @@
 
 #include "decoder/forward/part.h"
 #include "decoder/forward/products.h"
+#include "decoder/forward/shared_norms.h"
 #include "decoder/model/description.h"
 #include "decoder/weights/model_weights.h"
 #include "hone/hone.h"
@@ -75,6 +76,11 @@ struct Operators {
         return std::ranges::find(whole_steps, tokens) != whole_steps.end();
     }
 
+    /// Whether such a step's products share its norms.
+    [[nodiscard]] bool share_norms(std::int64_t tokens) const {
+        return std::ranges::find(sharing_steps, tokens) != sharing_steps.end();
+    }
+
     /// Whether attention of steps of one token a sequence is the append, too.
     [[nodiscard]] bool appends_in_attention() const {
         return std::ranges::all_of(appending, [](const AttentionAppendKernel& kernel) { return !!kernel; });
@@ -94,6 +100,9 @@ struct Operators {
     /// such.
     LayerProducts whole;
     std::vector<std::int64_t> whole_steps;  ///< tokens of steps of one token a sequence that do, ascending
+    /// Behind the first layer's first norm, which the embedding is in front of; empty where no step has such.
+    SharedNormProducts sharing;
+    std::vector<std::int64_t> sharing_steps;  ///< as whole_steps, others
     NormKernel query_norm;                  ///< of all heads of a token together, as key_norm
     NormKernel key_norm;
     RopeKvAppendKernel append;         ///< one new token of each sequence

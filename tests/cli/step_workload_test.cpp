@@ -60,11 +60,12 @@ models::Model small_model(const std::string& published) {
     return model;
 }
 
-/// Steps of a prompt, of a prompt beside a text, and of single tokens, the likeliest and drawn from some.
+/// Steps of a prompt, of a prompt beside a text, and of single tokens of one, two and four sequences, the
+/// likeliest and drawn from some.
 void run_steps(Forward& forward) {
     const std::vector<int> tokens(20, 1);
     const std::vector<int> one(1, 1);
-    const std::vector<int> pages[] = {{0, 1}, {2, 3}};
+    const std::vector<int> pages[] = {{0, 1}, {2, 3}, {4, 5}, {6, 7}};
     const Draw likeliest;
     const Draw from_some{.wishes = {.temperature = 1, .top_k = 5}, .counter = 1};
     const auto step = [&](const std::vector<int>& first, const std::vector<int>& second, const Draw& draw) {
@@ -80,6 +81,11 @@ void run_steps(Forward& forward) {
         step(one, {}, draw);
         step(one, one, draw);
     }
+    std::vector<StepPart> four;
+    for (const std::vector<int>& of_one : pages)
+        four.push_back({.begin = 0, .tokens = one, .pages = of_one, .samples = true});
+    forward.start(four, std::vector(four.size(), likeliest));
+    static_cast<void>(forward.finish());
 }
 
 /// Static problems of what the steps of such a model run.
@@ -184,6 +190,17 @@ TEST_CASE("products with norms and sums in them are tuned and compiled for the s
     CHECK(std::ranges::count_if(run, [](const std::string& problem) {
               return problem.find("linear ") == 0 && problem.find("residual=yes") != std::string::npos;
           }) == 1);  // the network's second half is as large as attention's output
+}
+
+TEST_CASE("products that share norms are tuned and compiled for the steps that may have them") {
+    const test::FakeMachine fakes;
+    const test::Scratch scratch;
+    const ModelOptions options = test::sharing_options(scratch);
+    CHECK(missing(options) == "");
+    const Texts run = run_by_steps(options);
+    CHECK(std::ranges::count_if(run, [](const std::string& problem) {
+              return problem.starts_with("shared_norm_linear ");
+          }) == 4);
 }
 
 TEST_CASE("a part of a model, and what the decoder has no operators for, are listed without its steps") {

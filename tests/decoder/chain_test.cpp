@@ -147,6 +147,32 @@ TEST_CASE("steps have norms and sums in their products where those have kernels 
     CHECK(model.runtime().counters().failed_launches == 0);
 }
 
+TEST_CASE("steps whose products share norms have a launch for the first norm alone") {
+    const test::FakeMachine fakes;
+    const test::Scratch scratch;
+    RunningModel model(test::sharing_options(scratch));
+    Forward& forward = model.forward();
+    CHECK(norms_of(forward, 4) == 1);
+    CHECK(norms_of(forward, 2) == 2);
+    // Of two layers each has two norms, and the network's two launches.
+    CHECK(forward.chain_times(4, 100, 2).launches + 3 == forward.chain_times(2, 100, 2).launches);
+    std::vector<Part> parts;
+    for (const StepKernel& kernel : forward.step_kernels({4, 100})) {
+        const std::string problem = to_string(kernel.problem);
+        CAPTURE(problem);
+        parts.push_back(kernel.part);
+        if (kernel.part == Part::head || kernel.part == Part::attention) continue;
+        CHECK(problem.starts_with("shared_norm_linear "));
+        CHECK((problem.find(" norm=yes") != std::string::npos) ==
+              (kernel.part == Part::qkv || problem.find("gated=yes") != std::string::npos));
+        forward.take(kernel, kernel.candidate);
+    }
+    CHECK(parts == std::vector<Part>{Part::network, Part::network, Part::head, Part::qkv, Part::output,
+                                     Part::attention});
+    CHECK(norms_of(forward, 4) == 1);
+    CHECK(model.runtime().counters().failed_launches == 0);
+}
+
 TEST_CASE("a product with a norm in it has no time with a kernel that does not normalize on the way") {
     const test::FakeMachine fakes;
     const test::Scratch scratch;

@@ -1,4 +1,5 @@
-// A model whose steps of one token have norms and sums in their products, by what won races.
+// Models whose steps of one token have norms and sums in their products, or share norms between these, by
+// what won races.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -55,6 +56,29 @@ inline decoder::ModelOptions whole_options(const Scratch& scratch) {
     options.made_up->intermediate_size = 2048;
     options.made_up->num_attention_heads = 32;
     options.made_up->num_key_value_heads = 16;
+    options.runtime = {.cache_file = scratch.path("cache.db")};
+    return options;
+}
+
+/// Steps of four sequences share norms.
+inline decoder::ModelOptions sharing_options(const Scratch& scratch) {
+    {
+        cache::Cache cache = scratch.cache();
+        const auto store = [&cache](const std::string& fields, const std::string& rows, int stages) {
+            store_winner(cache, "dtype=bf16 " + fields + " tokens=4",
+                         "ring tokens=4 rows=" + rows + " consumers=4 stage_columns=128 stages=" +
+                             std::to_string(stages) + " cluster_k=1 early=2 spread=0 programmatic=1");
+        };
+        store("in=2560 out=5120", "48", 12);
+        store("in=2560 out=2560", "32", 20);
+        store("gated=yes activation=silu in=2560 out=4096", "16", 20);
+        store("in=4096 out=2560", "32", 20);
+    }
+    decoder::ModelOptions options = small_options();
+    options.made_up->hidden_size = 2560;
+    options.made_up->intermediate_size = 4096;
+    options.made_up->num_attention_heads = 40;
+    options.made_up->num_key_value_heads = 20;
     options.runtime = {.cache_file = scratch.path("cache.db")};
     return options;
 }

@@ -123,7 +123,8 @@ TEST_CASE(
             }
         }
     }
-    CHECK(of_launch_alone == std::set<std::string_view>{"neighbours", "residents", "section_mib", "spread", "tiles"});
+    CHECK(of_launch_alone == std::set<std::string_view>{"neighbours", "programmatic", "residents",
+                                                        "section_mib", "spread", "tiles"});
 }
 
 TEST_CASE("the generated constants carry static fields and tunables, and no dynamic field") {

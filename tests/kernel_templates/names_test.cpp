@@ -23,8 +23,9 @@ TEST_CASE("an operator is found by its name in every language, a family by its o
     for (const Family* family : families()) CHECK(names(family->name) == family->name);
 }
 
-TEST_CASE("every family is one of an operator's") {
+TEST_CASE("every family is one of an operator's, but for those of products of the decoder's steps") {
     for (const Family* family : families()) {
+        if (family->name.starts_with("shared_norm_")) continue;
         CAPTURE(family->name);
         bool is_named = false;
         for (const OperatorName& one : operator_names()) {

@@ -33,6 +33,9 @@ struct QuantizedLayout {
 
 class QuantizedCase {
   public:
+    /// Large enough to be seen.
+    static constexpr float epsilon = 0.1F;
+
     explicit QuantizedCase(const std::string& text, QuantizedLayout layout = {})
         : problem_(*parse_problem("quantized_linear " + text)),
           p_(problem_),
@@ -53,6 +56,23 @@ class QuantizedCase {
     /// Values of the weight and of up, [out, in].
     [[nodiscard]] const std::vector<double>& weight_values() const { return weight_; }
     [[nodiscard]] const std::vector<double>& up_values() const { return up_; }
+
+    /// As the call has them, one an argument; and its scalars.
+    [[nodiscard]] const std::vector<HostTensor>& tensors() const { return host_; }
+    [[nodiscard]] std::array<Scalar, max_call_scalars> scalars() const {
+        using namespace quantized_linear;
+        std::array<Scalar, max_call_scalars> s{};
+        s[tokens] = Scalar::of(p_.tokens);
+        s[x_stride] = Scalar::of(stride(x));
+        s[x_scale_stride] = Scalar::of(layout_.one_x_scale ? 0 : stride(x_scales));
+        s[weight_stride] = Scalar::of(p_.is_packed() ? p_.in : stride(weight));
+        s[up_stride] = Scalar::of(p_.is_packed() ? p_.in : stride(up));
+        s[scale_stride] = Scalar::of(std::int64_t{layout_.one_scale ? 0 : 1});
+        s[residual_stride] = Scalar::of(stride(residual));
+        s[out_stride] = Scalar::of(stride(out));
+        s[quantized_linear::epsilon] = Scalar::of(epsilon);
+        return s;
+    }
 
     /// Whether the strides fit the candidate's accesses.
     [[nodiscard]] bool suits(const Candidate& candidate) const {
@@ -86,8 +106,6 @@ class QuantizedCase {
   private:
     /// Behind the last token; NaN before a launch.
     static constexpr std::int64_t guard_rows = 9;
-    /// Large enough to be seen.
-    static constexpr float epsilon = 0.1F;
     static constexpr std::array rows_of_matrices{quantized_linear::x, quantized_linear::weight,
                                                  quantized_linear::up, quantized_linear::residual,
                                                  quantized_linear::out};
@@ -251,21 +269,6 @@ class QuantizedCase {
             for (std::int64_t c = 0; c < p_.in; ++c) result.push_back(value_of(r, c));
         }
         return result;
-    }
-
-    [[nodiscard]] std::array<Scalar, max_call_scalars> scalars() const {
-        using namespace quantized_linear;
-        std::array<Scalar, max_call_scalars> s{};
-        s[tokens] = Scalar::of(p_.tokens);
-        s[x_stride] = Scalar::of(stride(x));
-        s[x_scale_stride] = Scalar::of(layout_.one_x_scale ? 0 : stride(x_scales));
-        s[weight_stride] = Scalar::of(p_.is_packed() ? p_.in : stride(weight));
-        s[up_stride] = Scalar::of(p_.is_packed() ? p_.in : stride(up));
-        s[scale_stride] = Scalar::of(std::int64_t{layout_.one_scale ? 0 : 1});
-        s[residual_stride] = Scalar::of(stride(residual));
-        s[out_stride] = Scalar::of(stride(out));
-        s[quantized_linear::epsilon] = Scalar::of(epsilon);
-        return s;
     }
 
     /// x as it is multiplied, [tokens, in].

@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "kernel_templates/space.h"
+#include "models/shared_norms.h"
 #include "models/step_operators.h"
 #include "runtime/operators/attention_append.h"
 #include "runtime/operators/attention_problem.h"
@@ -138,18 +139,46 @@ class StepOperators {
                         steps::qkv_projection(model_, room_.tokens), true);
             add_half("feed-forward, first half of codes", part_.tokens, NormsAndSums::apart, Half::first);
         }
-        std::vector<std::int64_t> few = part_.tokens;
         const std::int64_t most = steps::most_whole_sequences(model_, part_.weights);
-        std::erase_if(few, [&](std::int64_t tokens) { return tokens > most; });
+        const auto first = std::ssize(list_);
+        add_whole_products(most);
+        add_sharing_products(most, steps::most_sharing_sequences(model_, part_.weights));
+        for (auto op = list_.begin() + first; op != list_.end(); ++op) op->use = Use::chosen_in_steps;
+    }
+
+    /// More than `above`, `most` at most.
+    std::vector<std::int64_t> tokens_between(std::int64_t above, std::int64_t most) const {
+        std::vector<std::int64_t> some = part_.tokens;
+        std::erase_if(some, [&](std::int64_t tokens) { return tokens <= above || tokens > most; });
+        return some;
+    }
+
+    void add_whole_products(std::int64_t most) {
+        const std::vector<std::int64_t> few = tokens_between(0, most);
         if (few.empty()) return;
-        const auto first_whole = std::ssize(list_);
         add_product("query, key, value projection with its norm", few,
                     steps::qkv_projection(model_, most, NormsAndSums::within), false);
         add_product("output projection with its sum", few,
                     steps::attention_output(model_, most, NormsAndSums::within), false);
         add_half("feed-forward, first half with its norm", few, NormsAndSums::within, Half::first);
         add_half("feed-forward, second half with its sum", few, NormsAndSums::within, Half::second);
-        for (auto op = list_.begin() + first_whole; op != list_.end(); ++op) op->use = Use::chosen_in_steps;
+    }
+
+    void add_sharing_products(std::int64_t most_whole, std::int64_t most) {
+        const std::vector<std::int64_t> few = tokens_between(most_whole, most);
+        if (few.empty()) return;
+        const steps::SharedNormProblems problems(model_, part_.weights, most);
+        const auto add_one = [&](std::string role, std::int64_t in, std::int64_t out,
+                                 const Problem& problem) {
+            add_at(std::move(role), few, fmt::format("{} -> {}", in, out), problem);
+        };
+        const std::int64_t hidden = model_.hidden_size;
+        const std::int64_t between = model_.intermediate_size;
+        add_one("query, key, value projection that shares its norm", hidden, steps::qkv_width(model_),
+                problems.qkv);
+        add_one("output projection that shares a norm", steps::q_width(model_), hidden, problems.output);
+        add_one("feed-forward, first half that shares its norm", hidden, between, problems.up);
+        add_one("feed-forward, second half that shares a norm", between, hidden, problems.down);
     }
 
     void add_product(std::string role, const std::vector<std::int64_t>& tokens, const Linear& linear,

@@ -5,6 +5,7 @@
 #include "device/cluster_barrier.cuh"
 #include "device/mma.cuh"
 #include "linear/ring/geometry.cuh"
+#include "linear/shared_norm.cuh"
 #include "linear/tensors.cuh"
 
 namespace hone::linear::ring {
@@ -21,10 +22,12 @@ inline constexpr RingGeometry plain_geometry{.products = products,
                                              .cluster_k = Tuned::cluster_k,
                                              .norm = false};
 /// x times the norm's weight may leave fp16's range, not bf16's.
-inline constexpr bool folds_norm = has_norm && is_bf16<Element> && plain_geometry.can_fold();
+inline constexpr bool folds_norm =
+    has_norm && !shares_norm() && is_bf16<Element> && plain_geometry.can_fold();
 inline constexpr RingGeometry geometry = [] {
     RingGeometry g = plain_geometry;
     g.norm = folds_norm;
+    g.factors = takes_squares();
     return g;
 }();
 inline constexpr int stages = geometry.stages;
@@ -67,6 +70,8 @@ struct Memory {
     __device__ uint32 sums_address(int inbox, int source, int token, int row) const {
         return base + geometry.inboxes_at() + 4 * (sums_place(inbox, source, token) + row);
     }
+    /// What a token's sums are multiplied with (linear/shared_norm.cuh).
+    __device__ float* factor(int token) const { return squares(0, token); }
     /// Of a finishing warp's steps.
     __device__ float* squares(int warp, int token) const {
         return reinterpret_cast<float*>(start + geometry.squares_at()) + warp * geometry.tokens + token;

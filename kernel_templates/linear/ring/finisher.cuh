@@ -27,6 +27,9 @@ class Finisher {
                 stager.stage(number);
                 if (number == 0) stager.share();
             }
+            if constexpr (takes_squares()) {
+                if (number == 0) share_factors(tensors_);
+            }
             // What results need besides is asked for before their sums are there.
             Wanted wanted[ahead];
 #pragma unroll
@@ -60,7 +63,8 @@ class Finisher {
         int row;
         float bias;
         float residual;
-        float factor;  ///< behind a norm
+        float factor;       ///< behind a norm
+        float next_weight;  ///< in front of one: the norm's weight
 
         __device__ void load(const Tensors& tensors, Memory memory, int first_row, int index) {
             token = index / owned_rows;
@@ -68,6 +72,8 @@ class Finisher {
             row = first_row + place;
             const int real_row = min(row, out - 1);
             if constexpr (folds_norm) factor = Stager::factor(tensors, memory, min(token, tokens - 1));
+            if constexpr (takes_squares()) factor = *memory.factor(min(token, tokens - 1));
+            if constexpr (gives_squares()) next_weight = to_float(tensors.norm_weight[real_row]);
             if constexpr (has_bias) bias = to_float(tensors.bias[real_row]);
             if constexpr (has_residual) {
                 const int64 real_token = min(static_cast<int64>(token), tensors.tokens - 1);
@@ -79,17 +85,46 @@ class Finisher {
     };
 
     __device__ void finish(const Wanted& wanted, const Inbox& inbox) const {
-        if (wanted.token >= tensors_.tokens || wanted.token >= tokens || wanted.row >= out) return;
+        const bool is_none = wanted.token >= tensors_.tokens || wanted.token >= tokens || wanted.row >= out;
+        if constexpr (gives_squares()) return give(tensors_, wanted, inbox, !is_none);
+        if (is_none) return;
+        store(wanted, result_of(wanted, inbox));
+    }
+    __device__ float result_of(const Wanted& wanted, const Inbox& inbox) const {
         float sums[products];
 #pragma unroll
         for (int product = 0; product < products; ++product)
             sums[product] = inbox.sum(product * owned_rows + wanted.place, wanted.token);
-        if constexpr (folds_norm) {
+        if constexpr (folds_norm || takes_squares()) {
 #pragma unroll
             for (int product = 0; product < products; ++product) sums[product] *= wanted.factor;
         }
-        tensors_.out[wanted.token * tensors_.out_stride + wanted.row] =
-            from_float<Element>(result(wanted, sums));
+        return result(wanted, sums);
+    }
+    __device__ void store(const Wanted& wanted, float value) const {
+        tensors_.out[wanted.token * tensors_.out_stride + wanted.row] = from_float<Element>(value);
+    }
+
+    /// Neighbouring lanes, as many as a slot has columns, have the slot's results of one token.
+    template <class AnyTensors>
+    __device__ void give(const AnyTensors& tensors, const Wanted& wanted, const Inbox& inbox,
+                         bool exists) const {
+        static_assert(!gives_squares() || (owned_rows % square_columns == 0 && out % square_columns == 0),
+                      "a block owns whole slots");
+        const float value = exists ? result_of(wanted, inbox) : 0.0f;
+        const float squares = reduce_lanes<Sum, square_columns>(value * value);
+        if (!exists) return;
+        store(wanted, value);
+        store_scaled(tensors, wanted.token, wanted.row, value * wanted.next_weight);
+        if (threadIdx.x % square_columns == 0) store_squares(tensors, wanted.token, wanted.row, squares);
+    }
+
+    /// All finishing warps then know them.
+    template <class AnyTensors>
+    __device__ void share_factors(const AnyTensors& tensors) const {
+        find_factors<RingGeometry::finishers, tokens>(
+            tensors, thread_ / 32, [this](int token, float factor) { *memory_.factor(token) = factor; });
+        asm volatile("bar.sync 1, %0;" ::"n"(threads) : "memory");
     }
     __device__ static float result(const Wanted& wanted, const float (&sums)[products]) {
         if constexpr (gated) return join_gated(sums[0], sums[products - 1]);

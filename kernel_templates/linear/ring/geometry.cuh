@@ -21,7 +21,8 @@ struct RingGeometry {
     int stage_columns;
     int stages;
     int cluster_k;
-    bool norm;  ///< x is normalized on its way, as stages of whole clusters cannot be
+    bool norm;             ///< x is normalized on its way, as stages of whole clusters cannot be
+    bool factors = false;  ///< tokens' sums are multiplied, as shared_norm_linear's behind a norm are
 
     static constexpr int panel_columns = 64;
     static constexpr int row_bytes = 128;  ///< of a panel
@@ -71,8 +72,11 @@ struct RingGeometry {
     /// That blocks of a cluster send.
     constexpr int inbox_bytes() const { return sources() * tokens * products * owned_rows() * 4; }
 
-    // Squares of x [finishers][tokens], whole pairs.
-    constexpr int square_words() const { return norm ? (finishers * tokens + 1) / 2 * 2 : 0; }
+    // Squares of x [finishers][tokens], or factors [tokens]; whole pairs.
+    constexpr int square_words() const {
+        if (norm) return (finishers * tokens + 1) / 2 * 2;
+        return factors ? (tokens + 1) / 2 * 2 : 0;
+    }
 
     // Shared memory: the ring, sums, squares, barriers.
     constexpr int inboxes_at() const { return stages * stage_bytes(); }

@@ -4,9 +4,9 @@
 
 namespace hone::linear {
 
-Plan ring_plan(const LinearProblem& p, const RingConfig& c, const DeviceTraits& traits) {
-    const RingGeometry g = geometry(p, c);
-    Launch product = launch(ring_kernels[0], grid_of(blocks(p, c, traits)), g.threads());
+Plan ring_product(const Kernel& kernel, const LinearProblem& p, const RingConfig& c, const RingGeometry& g,
+                  const DeviceTraits& traits) {
+    Launch product = launch(kernel, grid_of(blocks(p, c, traits)), g.threads());
     product.shared_bytes = static_cast<std::uint32_t>(g.shared_bytes());
     product.cluster = grid_of(g.cluster_k);
     product.programmatic = c.programmatic != 0;
@@ -21,7 +21,13 @@ Plan ring_plan(const LinearProblem& p, const RingConfig& c, const DeviceTraits& 
     add_map(plan, weight_map);
     add_map(plan, p.gated ? map(up, up_stride, p.out, g.rows) : unused);
     add_map(plan, map(x, x_stride, p.tokens, g.tokens));
-    return g.norm ? plan : normalize_first(p, plan, ring_kernels[1]);
+    return plan;
+}
+
+Plan ring_plan(const LinearProblem& p, const RingConfig& c, const DeviceTraits& traits) {
+    const RingGeometry g = geometry(p, c);
+    const Plan product = ring_product(ring_kernels[0], p, c, g, traits);
+    return g.norm ? product : normalize_first(p, product, ring_kernels[1]);
 }
 
 }  // namespace hone::linear

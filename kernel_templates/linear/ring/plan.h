@@ -62,6 +62,10 @@ struct RingConfig {
            (c.spread != 0 ? std::min(tiles, places(c, traits)) : ceil_div(tiles, rounds(p, c, traits)));
 }
 
+/// The product's launch and tensor maps, of a kernel whose parameters are ring_args or begin as they do.
+[[nodiscard]] Plan ring_product(const Kernel& kernel, const LinearProblem&, const RingConfig&,
+                                const RingGeometry&, const DeviceTraits&);
+
 inline constexpr auto ring_args = join(
     call_args, {tensor_map_arg(0, "weight_map"), tensor_map_arg(1, "up_map"), tensor_map_arg(2, "x_map")});
 inline constexpr Kernel ring_kernels[] = {{"linear_ring", ring_args}, normalize};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "device/cluster_barrier.cuh"
+#include "linear/shared_norm.cuh"
 #include "quantized_linear/ring/geometry.cuh"
 #include "quantized_linear/tensors.cuh"
 
@@ -24,7 +25,8 @@ inline constexpr RingGeometry geometry{.bits = format == Format::w4a16 ? 4 : 8,
                                        .stage_columns = Tuned::stage_columns,
                                        .stages = Tuned::stages,
                                        .cluster_k = Tuned::cluster_k,
-                                       .x_streams = Tuned::x_streams != 0};
+                                       .x_streams = Tuned::x_streams != 0,
+                                       .factors = linear::takes_squares()};
 inline constexpr bool x_streams = geometry.x_streams;
 inline constexpr int stages = geometry.stages;
 inline constexpr int cluster_k = geometry.cluster_k;
@@ -80,6 +82,8 @@ struct Memory {
     __device__ uint32 inbox(int index) const {
         return base + geometry.inbox_at() + index * geometry.inbox_bytes();
     }
+    /// What a token's sums are multiplied with (linear/shared_norm.cuh).
+    __device__ uint32 factor(int token) const { return base + geometry.factors_at() + 4 * token; }
     __device__ uint32 barrier(int index) const { return base + geometry.barriers_at() + 8 * index; }
     __device__ uint32 full(int stage) const { return barrier(stage); }
     __device__ uint32 empty(int stage) const { return barrier(stages + stage); }

@@ -30,6 +30,7 @@ struct RingGeometry {
     int stages;
     int cluster_k;
     bool x_streams;
+    bool factors = false;  ///< tokens' sums are multiplied, as those of products that share a norm are
 
     /// Warps that finish: with the producer, one for each quarter of a multiprocessor.
     static constexpr int finishers = 3;
@@ -86,13 +87,14 @@ struct RingGeometry {
     constexpr int place_bytes() const { return products * sources() * 512; }
     constexpr int inbox_bytes() const { return owned(0) * place_bytes(); }
 
-    // Shared memory: x that stays, the ring, the inboxes, barriers.
+    // Shared memory: x that stays, the ring, the inboxes, barriers, factors.
     constexpr int ring_at() const { return kept_x_bytes(); }
     constexpr int inbox_at() const { return ring_at() + stages * stage_bytes(); }
     constexpr int barriers_at() const { return inbox_at() + 2 * inbox_bytes(); }
     constexpr int barriers() const { return 2 * stages + 4 + (x_streams ? 0 : most_steps()); }
+    constexpr int factors_at() const { return barriers_at() + 8 * barriers(); }
     /// With room to start at a multiple of 1024.
-    constexpr int shared_bytes() const { return barriers_at() + 8 * barriers() + 1024; }
+    constexpr int shared_bytes() const { return factors_at() + (factors ? 4 * tokens : 0) + 1024; }
 };
 
 }  // namespace hone::quantized_linear

@@ -15,15 +15,20 @@ TensorMap x_map(const QuantizedProblem& p, const RingConfig& c) {
 
 }  // namespace
 
-Plan ring_plan(const QuantizedProblem& p, const RingConfig& c, const DeviceTraits&) {
-    const RingGeometry g = geometry(p, c);
-    Launch product = launch(ring_kernels[0], grid_of(blocks(p, c)), g.threads());
+Plan ring_product(const Kernel& kernel, const QuantizedProblem& p, const RingConfig& c,
+                  const RingGeometry& g) {
+    Launch product = launch(kernel, grid_of(blocks(p, c)), g.threads());
     product.cluster = grid_of(g.cluster_k);
     product.shared_bytes = static_cast<std::uint32_t>(g.shared_bytes());
     product.programmatic = c.programmatic != 0;
     Plan plan = plan_of(product);
     add_map(plan, x_map(p, c));
-    return linear::normalize_first(p.dense(), plan, ring_kernels[1]);
+    return plan;
+}
+
+Plan ring_plan(const QuantizedProblem& p, const RingConfig& c, const DeviceTraits&) {
+    return linear::normalize_first(p.dense(), ring_product(ring_kernels[0], p, c, geometry(p, c)),
+                                   ring_kernels[1]);
 }
 
 }  // namespace hone::quantized_linear

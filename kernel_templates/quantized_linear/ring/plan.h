@@ -44,6 +44,11 @@ struct RingConfig {
     return ceil_div(tiles(p, c), c.tiles) * c.cluster_k;
 }
 
+/// The product's launch and the tensor map of x, of a kernel whose parameters are ring_args or begin as they
+/// do.
+[[nodiscard]] Plan ring_product(const Kernel& kernel, const QuantizedProblem&, const RingConfig&,
+                                const RingGeometry&);
+
 inline constexpr auto ring_args = join(call_args, {tensor_map_arg(0, "x_map")});
 inline constexpr Kernel ring_kernels[] = {{"quantized_linear_ring", ring_args}, normalize};
 

@@ -1,0 +1,52 @@
+// Variant ring: the space of linear's, predicted as the product without a norm.
+#include "kernel_templates/linear/ring/tunables.h"
+#include "kernel_templates/linear/variants.h"
+#include "kernel_templates/shared_norm_linear/ring_plan.h"
+
+namespace hone::shared_norm_linear {
+namespace {
+
+/// linear's, of which programmatic is of the launch alone: there a norm's launch is part of the image.
+constexpr auto tunables = [] {
+    auto all = linear::ring_tunables;
+    all.back().of_launch_alone = true;
+    return all;
+}();
+
+constexpr Constraint constraints[] = {
+    rule("in front of a norm a block owns whole slots of squares",
+         [](const SharedNormProblem& p, const RingConfig& c) {
+             return !p.next_norm || c.rows / c.cluster_k % linear::square_columns == 0;
+         }),
+    {"what linear's ring asks for",
+     [](const Problem& problem, const Config& config, const DeviceTraits& traits) {
+         return allowed(linear_problem(problem), {&linear::ring, config}, traits);
+     }},
+};
+
+double predict(const Problem& problem, const Config& config, const DeviceTraits& traits) {
+    return predicted_us(linear_problem(problem), {&linear::ring, config}, traits);
+}
+
+/// linear's, where its tiles have whole slots.
+std::optional<Config> fallback(const Problem& problem, const DeviceTraits& traits) {
+    const std::optional<Config> theirs = linear::ring.fallback(linear_problem(problem), traits);
+    if (!theirs || !allowed(problem, {&ring, *theirs}, traits)) return std::nullopt;
+    return theirs;
+}
+
+}  // namespace
+
+const Variant ring{.name = "ring",
+                   .summary = "linear's ring, whose finishing warps write squares, or multiply with factors",
+                   .source = "shared_norm_linear/ring.cu",
+                   .min_arch = {9, 0, true},
+                   .tunables = tunables,
+                   .constraints = constraints,
+                   .kernels = ring_kernels,
+                   .plan = typed<ring_plan>,
+                   .fallback = fallback,
+                   .access_elements = [](const Problem&, const Config&) { return std::int64_t{8}; },
+                   .predict_us = predict};
+
+}  // namespace hone::shared_norm_linear

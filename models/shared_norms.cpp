@@ -1,0 +1,75 @@
+#include "models/shared_norms.h"
+
+#include "kernel_templates/linear/square_columns.cuh"
+#include "models/step_operators.h"
+#include "runtime/operators/describe_problem.h"
+
+namespace hone::models {
+namespace {
+
+/// A product of numbers, or of codes of this format, with its norms.
+Problem sharing(const Linear& product, const checkpoints::WeightFormat& format, bool norm, bool next_norm,
+                bool gated = false) {
+    using namespace runtime;
+    if (!format.format) {
+        return describe_problem("shared_norm_linear",
+                                {{"in", product.in},
+                                 {"out", product.out},
+                                 {"dtype", dtype_name(product.dtype)},
+                                 {"norm", yes_no(norm)},
+                                 {"next_norm", yes_no(next_norm)},
+                                 {"activation", word(product.activation)},
+                                 {"gated", yes_no(gated)},
+                                 {"bias", yes_no(product.bias)},
+                                 {"residual", yes_no(product.residual)}},
+                                {{"max_tokens", product.max_tokens}});
+    }
+    return describe_problem("shared_norm_quantized_linear",
+                            {{"in", product.in},
+                             {"out", product.out},
+                             {"dtype", dtype_name(product.dtype)},
+                             {"format", word(*format.format)},
+                             {"group", format.group},
+                             {"zeros", yes_no(format.zeros)},
+                             {"norm", yes_no(norm)},
+                             {"next_norm", yes_no(next_norm)},
+                             {"activation", word(product.activation)},
+                             {"gated", yes_no(gated)},
+                             {"bias", yes_no(product.bias)},
+                             {"residual", yes_no(product.residual)}},
+                            {{"max_tokens", product.max_tokens}});
+}
+
+/// Half of a network.
+Linear half(const FusedFfn& network, std::int64_t in, std::int64_t out) {
+    return {
+        .in = in, .out = out, .max_tokens = network.max_tokens, .dtype = network.dtype, .bias = network.bias};
+}
+
+bool can_share(const Model& model, const checkpoints::WeightFormat& format) {
+    return (!format.format || is_packed(*format.format)) && model.dtype == Dtype::bf16 &&
+           model.norms == NormPlaces::before && model.norm == "rmsnorm" && !model.norm_unit_offset &&
+           model.experts <= 1 && model.hidden_size % linear::square_columns == 0;
+}
+
+}  // namespace
+
+std::int64_t most_sharing_sequences(const Model& model, const checkpoints::WeightFormat& format) {
+    constexpr std::int64_t most_measured = 16;
+    return can_share(model, format) ? most_measured : 0;
+}
+
+SharedNormProblems::SharedNormProblems(const Model& model, const checkpoints::WeightFormat& format,
+                                       std::int64_t tokens)
+    : qkv(sharing(qkv_projection(model, tokens), format, true, false)),
+      output(sharing(attention_output(model, tokens, NormsAndSums::within), format, false, true)) {
+    const FusedFfn network = feed_forward(model, tokens);
+    Linear first = half(network, network.hidden, network.intermediate);
+    first.activation = network.activation;
+    Linear second = half(network, network.intermediate, network.hidden);
+    second.residual = true;
+    up = sharing(first, format, true, false, network.gated);
+    down = sharing(second, format, false, true);
+}
+
+}  // namespace hone::models

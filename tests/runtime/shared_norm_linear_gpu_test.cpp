@@ -1,0 +1,271 @@
+// Linear layers that share a norm on the GPU: every variant against double arithmetic on the host, and two in
+// a row against a linear layer, a norm and another linear layer.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "kernel_templates/shared_norm_linear/shared_norm_linear.h"
+#include "tests/runtime/activation.h"
+#include "tests/runtime/gpu_run.h"
+
+using namespace hone;
+using namespace hone::test;
+
+namespace {
+
+using shared_norm_linear::SharedNormProblem;
+
+/// Large enough to be seen.
+constexpr float epsilon = 0.1F;
+constexpr std::int64_t slot = linear::square_columns;
+
+class SharingCase {
+  public:
+    /// Rows of x, weight, up, residual and out have `padding` elements behind them.
+    explicit SharingCase(const std::string& text, std::int64_t padding = 0)
+        : problem_(*parse_problem("shared_norm_linear " + text)), p_(problem_), padding_(padding) {
+        std::mt19937_64 random(static_cast<std::uint64_t>(p_.in * 7919 + p_.out * 31 + p_.tokens));
+        for (const Argument& argument : problem_.family->arguments(problem_)) {
+            const bool absent = !argument.present || argument.role == Role::workspace;
+            std::normal_distribution<double> normal(argument.fill_offset, argument.fill_scale);
+            std::uniform_real_distribution<double> uniform(argument.fill_offset - argument.fill_scale,
+                                                           argument.fill_offset + argument.fill_scale);
+            const std::int64_t columns = argument.shape[3];
+            HostTensor tensor(argument.dtype, absent ? 0 : argument.shape[2], columns,
+                              columns + padding_of(argument));
+            const bool filled = !absent && argument.role != Role::output;
+            for (std::int64_t r = 0; filled && r < argument.shape[2]; ++r) {
+                for (std::int64_t c = 0; c < columns; ++c)
+                    tensor.set(r, c, argument.fill == Fill::normal ? normal(random) : uniform(random));
+            }
+            host_.push_back(std::move(tensor));
+        }
+    }
+
+    [[nodiscard]] const Problem& problem() const { return problem_; }
+    [[nodiscard]] HostTensor& host(int pointer) { return host_[static_cast<std::size_t>(pointer)]; }
+    [[nodiscard]] const HostTensor& host(int pointer) const {
+        return host_[static_cast<std::size_t>(pointer)];
+    }
+
+    [[nodiscard]] std::vector<HostTensor> run(const Candidate& candidate, int launches = 1,
+                                              bool in_place = false) const {
+        const auto stride = [this](std::int64_t rows, std::int64_t columns) {
+            return Scalar::of(columns + (rows == 1 ? 0 : padding_));
+        };
+        const Scalar of_weight = stride(p_.out, p_.in);
+        const Scalar of_results = stride(p_.tokens, p_.out);
+        std::optional<std::pair<std::size_t, std::size_t>> same;
+        if (in_place) same = {shared_norm_linear::out, shared_norm_linear::residual};
+        return run_on_gpu(problem_, candidate, host_,
+                          {Scalar::of(p_.tokens), stride(p_.tokens, p_.in), of_weight, of_weight, of_results,
+                           of_results, Scalar::of(epsilon)},
+                          same, launches);
+    }
+
+    /// What is wrong with the results, or empty.
+    [[nodiscard]] std::string fault_of(const std::vector<HostTensor>& results) {
+        if (wanted_.empty()) expect();
+        const auto fault = [&](int pointer, const std::vector<double>& wanted, std::int64_t columns) {
+            return test::fault_of(results[static_cast<std::size_t>(pointer)], wanted, p_.tokens, columns,
+                                  problem_.family->tolerance(problem_, pointer));
+        };
+        if (const std::string wrong = fault(shared_norm_linear::out, wanted_, p_.out); !wrong.empty())
+            return "out: " + wrong;
+        if (!p_.next_norm) return {};
+        if (const std::string wrong = fault(shared_norm_linear::scaled, scaled_, p_.out); !wrong.empty())
+            return "scaled: " + wrong;
+        const std::string wrong = fault(shared_norm_linear::squares, squares_, p_.slots());
+        return wrong.empty() ? wrong : "squares: " + wrong;
+    }
+
+  private:
+    [[nodiscard]] std::int64_t padding_of(const Argument& argument) const {
+        const bool strided = argument.name == "x" || argument.name == "weight" || argument.name == "up" ||
+                             argument.name == "residual" || argument.name == "out";
+        return strided && argument.shape[2] > 1 ? padding_ : 0;
+    }
+
+    [[nodiscard]] std::vector<double> numbers(int pointer, std::int64_t rows) const {
+        std::vector<double> values;
+        for (std::int64_t r = 0; r < rows; ++r) {
+            for (std::int64_t c = 0; c < p_.in; ++c) values.push_back(host(pointer).at(r, c));
+        }
+        return values;
+    }
+    [[nodiscard]] double product(const std::vector<double>& x, std::int64_t token,
+                                 const std::vector<double>& weight, std::int64_t row) const {
+        const double* a = x.data() + token * p_.in;
+        const double* b = weight.data() + row * p_.in;
+        double sum = 0;
+        for (std::int64_t k = 0; k < p_.in; ++k) sum += a[k] * b[k];
+        return sum;
+    }
+    [[nodiscard]] double factor(std::int64_t token) const {
+        if (!p_.norm) return 1;
+        double sum = 0;
+        for (std::int64_t s = 0; s < p_.x_slots(); ++s)
+            sum += host(shared_norm_linear::norm_squares).at(token, s);
+        return 1 / std::sqrt(sum / static_cast<double>(p_.in) + double{epsilon});
+    }
+    void expect() {
+        squares_.assign(static_cast<std::size_t>(p_.tokens * p_.slots()), 0.0);
+        const std::vector<double> x = numbers(shared_norm_linear::x, p_.tokens);
+        const std::vector<double> weight = numbers(shared_norm_linear::weight, p_.out);
+        const std::vector<double> up = numbers(shared_norm_linear::up, p_.gated ? p_.out : 0);
+        for (std::int64_t r = 0; r < p_.tokens; ++r) {
+            const double of_token = factor(r);
+            for (std::int64_t c = 0; c < p_.out; ++c) {
+                double value = of_token * product(x, r, weight, c);
+                if (p_.bias) value += host(shared_norm_linear::bias).at(0, c);
+                value = activate(p_.activation, value);
+                if (p_.gated) value *= of_token * product(x, r, up, c);
+                if (p_.residual) value += host(shared_norm_linear::residual).at(r, c);
+                wanted_.push_back(value);
+                if (!p_.next_norm) continue;
+                scaled_.push_back(value * host(shared_norm_linear::norm_weight).at(0, c));
+                squares_[static_cast<std::size_t>(r * p_.slots() + c / slot)] += value * value;
+            }
+        }
+    }
+
+    Problem problem_;
+    SharedNormProblem p_;
+    std::int64_t padding_;
+    std::vector<HostTensor> host_;
+    std::vector<double> wanted_;
+    std::vector<double> scaled_;
+    std::vector<double> squares_;
+};
+
+/// `count` configs of a variant, spread over its space; compiled.
+std::vector<Candidate> spread(const Problem& problem, const Variant& variant, std::size_t count) {
+    const std::vector<Config> configs = enumerate(problem, variant, Bench::get().traits);
+    std::vector<Candidate> chosen;
+    for (std::size_t i = 0; i < configs.size(); i += 1 + configs.size() / count)
+        chosen.push_back({&variant, configs[i]});
+    Bench::get().compile(problem, chosen);
+    return chosen;
+}
+
+void check(const std::string& text, std::size_t count, int launches = 1, std::int64_t padding = 0) {
+    SharingCase sharing(text, padding);
+    for (const Variant* variant : {&shared_norm_linear::ring, &shared_norm_linear::plain}) {
+        if (!runs_on(*variant, Bench::get().traits)) continue;
+        const std::size_t shown = variant == &shared_norm_linear::plain ? 2 : count;
+        const std::vector<Candidate> chosen = spread(sharing.problem(), *variant, shown);
+        CHECK(!chosen.empty());
+        for (const Candidate& candidate : chosen) {
+            INFO(text << " | " << to_string(candidate));
+            CHECK(sharing.fault_of(sharing.run(candidate, launches)) == "");
+        }
+    }
+}
+
+std::string tokens_text(std::int64_t tokens) { return " tokens=" + std::to_string(tokens); }
+
+}  // namespace
+
+TEST_CASE("products in front of a norm write sums, these times its weight, and squares") {
+    for (const std::int64_t tokens : {1, 3, 8, 13, 16, 41, 64}) {
+        check("dtype=bf16 next_norm=yes residual=yes in=1032 out=2144" + tokens_text(tokens), 6, 5);
+        check("dtype=bf16 next_norm=yes residual=yes bias=yes in=520 out=4128" + tokens_text(tokens), 3, 5);
+    }
+    check("dtype=bf16 next_norm=yes in=1032 out=2144 activation=gelu_tanh tokens=7", 3);
+}
+
+TEST_CASE("products behind a norm multiply sums with what squares give") {
+    for (const std::int64_t tokens : {1, 3, 8, 13, 16, 41, 64}) {
+        check("dtype=bf16 norm=yes in=1056 out=4104" + tokens_text(tokens), 6, 5);
+        check("dtype=bf16 norm=yes gated=yes activation=silu in=1056 out=2056" + tokens_text(tokens), 4, 5);
+        check("dtype=bf16 norm=yes bias=yes activation=relu in=544 out=2001" + tokens_text(tokens), 2, 5);
+    }
+}
+
+TEST_CASE("a product between two norms does both, also where rows have strides") {
+    for (const std::int64_t tokens : {2, 8, 20}) {
+        check("dtype=bf16 norm=yes next_norm=yes residual=yes in=1024 out=2144" + tokens_text(tokens), 4, 1,
+              24);
+    }
+}
+
+TEST_CASE("sums may take the residual's place, and are the same bits each time") {
+    SharingCase sharing("dtype=bf16 next_norm=yes residual=yes in=1032 out=2144 tokens=8");
+    for (const Candidate& candidate : spread(sharing.problem(), shared_norm_linear::plain, 2)) {
+        INFO(to_string(candidate));
+        CHECK(sharing.fault_of(sharing.run(candidate, 1, true)) == "");
+    }
+    if (!runs_on(shared_norm_linear::ring, Bench::get().traits)) return;
+    for (const Candidate& candidate : spread(sharing.problem(), shared_norm_linear::ring, 4)) {
+        INFO(to_string(candidate));
+        const std::vector<HostTensor> results = sharing.run(candidate, 1, true);
+        CHECK(sharing.fault_of(results) == "");
+        const std::vector<HostTensor> again = sharing.run(candidate, 1, true);
+        for (const int output :
+             {shared_norm_linear::out, shared_norm_linear::scaled, shared_norm_linear::squares})
+            CHECK(again[static_cast<std::size_t>(output)].bytes ==
+                  results[static_cast<std::size_t>(output)].bytes);
+    }
+}
+
+TEST_CASE("squares are the same bits whatever the tiles of who wrote them") {
+    if (!runs_on(shared_norm_linear::ring, Bench::get().traits)) return;
+    // x and weights of one column: a sum has one term, whose order is none.
+    SharingCase sharing("dtype=bf16 next_norm=yes residual=yes in=1024 out=2144 tokens=8");
+    for (const int pointer : {shared_norm_linear::x, shared_norm_linear::weight}) {
+        const std::int64_t rows = pointer == shared_norm_linear::x ? 8 : 2144;
+        for (std::int64_t r = 0; r < rows; ++r) {
+            for (std::int64_t c = 1; c < 1024; ++c) sharing.host(pointer).set(r, c, 0.0);
+        }
+    }
+    std::vector<std::byte> first;
+    for (const Candidate& candidate : spread(sharing.problem(), shared_norm_linear::ring, 6)) {
+        INFO(to_string(candidate));
+        const auto bytes = sharing.run(candidate)[shared_norm_linear::squares].bytes;
+        if (first.empty()) first = bytes;
+        CHECK(bytes == first);
+    }
+}
+
+TEST_CASE("two products that share a norm make what a norm between them makes") {
+    constexpr std::int64_t hidden = 1024;
+    for (const std::int64_t tokens : {1, 8, 16}) {
+        SharingCase front("dtype=bf16 next_norm=yes residual=yes in=512 out=1024" + tokens_text(tokens));
+        SharingCase behind("dtype=bf16 norm=yes in=1024 out=1536" + tokens_text(tokens));
+        const std::vector<HostTensor> given = front.run(*fallback(front.problem(), Bench::get().traits));
+        behind.host(shared_norm_linear::x) = given[shared_norm_linear::scaled];
+        behind.host(shared_norm_linear::norm_squares) = given[shared_norm_linear::squares];
+        const std::vector<HostTensor> results = behind.run(*fallback(behind.problem(), Bench::get().traits));
+        std::vector<double> wanted;
+        for (std::int64_t r = 0; r < tokens; ++r) {
+            double squares = 0;
+            for (std::int64_t k = 0; k < hidden; ++k)
+                squares += std::pow(given[shared_norm_linear::out].at(r, k), 2);
+            const double factor = 1 / std::sqrt(squares / hidden + double{epsilon});
+            for (std::int64_t c = 0; c < 1536; ++c) {
+                double sum = 0;
+                for (std::int64_t k = 0; k < hidden; ++k)
+                    sum += given[shared_norm_linear::out].at(r, k) * factor *
+                           front.host(shared_norm_linear::norm_weight).at(0, k) *
+                           behind.host(shared_norm_linear::weight).at(c, k);
+                wanted.push_back(sum);
+            }
+        }
+        // x is rounded once more than a norm's results are: linear's tolerance behind a norm.
+        const Problem normed = *parse_problem("linear dtype=bf16 norm=yes in=1024 out=1536 tokens=8");
+        CHECK(test::fault_of(results[shared_norm_linear::out], wanted, tokens, 1536,
+                             normed.family->tolerance(normed, 0)) == "");
+    }
+}
+
+// Small enough to run under a sanitizer (tests/run_gpu_tests.sh --sanitize).
+TEST_CASE("small calls of products that share a norm are right") {
+    check("dtype=bf16 next_norm=yes residual=yes in=520 out=2144 tokens=1", 3);
+    check("dtype=bf16 next_norm=yes residual=yes in=520 out=2144 tokens=8", 4);
+    check("dtype=bf16 norm=yes in=1024 out=272 tokens=5", 4);
+    check("dtype=bf16 norm=yes gated=yes activation=silu in=1024 out=272 tokens=8", 4);
+    check("dtype=bf16 norm=yes next_norm=yes residual=yes in=512 out=2144 tokens=40", 4);
+}
