@@ -243,10 +243,10 @@ TEST_CASE("rows are right whatever the caches are told of them, in accesses of e
 }
 
 TEST_CASE("rows with a stride are right, and what stands between them is not touched") {
-    for (const std::int64_t padding : {8, 64, 1}) {
+    for (const std::int64_t padding : {8, 64})
         check_problem("rmsnorm dtype=bf16 residual=yes hidden=4096 rows=9", {.padding = padding}, 3);
+    for (const std::int64_t padding : {8, 64, 1})  // 1: rows that single elements alone reach
         check_problem("layernorm dtype=fp32 hidden=333 rows=4", {.padding = padding}, 3);
-    }
 }
 
 TEST_CASE("large, tiny and constant values are right, whatever epsilon is") {

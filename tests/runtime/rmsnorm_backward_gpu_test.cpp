@@ -162,10 +162,10 @@ TEST_CASE("gradients are right for one row, many rows, and with the gradient of 
 }
 
 TEST_CASE("gradients of rows with a stride are right, and what stands between the rows is not touched") {
-    for (const std::int64_t padding : {8, 64, 1}) {
+    for (const std::int64_t padding : {8, 64})
         check_problem("rmsnorm_backward dtype=bf16 residual=yes hidden=4096 rows=9", 3, padding);
+    for (const std::int64_t padding : {8, 64, 1})  // 1: rows that single elements alone reach
         check_problem("rmsnorm_backward dtype=fp32 hidden=333 rows=40", 3, padding);
-    }
 }
 
 TEST_CASE("dx may be dy or dsum itself") {
