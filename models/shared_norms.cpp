@@ -1,5 +1,7 @@
 #include "models/shared_norms.h"
 
+#include <stdexcept>
+
 #include "kernel_templates/linear/square_columns.cuh"
 #include "models/step_operators.h"
 #include "runtime/operators/describe_problem.h"
@@ -56,7 +58,13 @@ bool can_share(const Model& model, const checkpoints::WeightFormat& format) {
 
 std::int64_t most_sharing_sequences(const Model& model, const checkpoints::WeightFormat& format) {
     constexpr std::int64_t most_measured = 16;
-    return can_share(model, format) ? most_measured : 0;
+    if (!can_share(model, format)) return 0;
+    try {
+        static_cast<void>(SharedNormProblems(model, format, most_measured));
+    } catch (const std::invalid_argument&) {  // the products that these take the place of say so
+        return 0;
+    }
+    return most_measured;
 }
 
 SharedNormProblems::SharedNormProblems(const Model& model, const checkpoints::WeightFormat& format,
