@@ -167,6 +167,30 @@ TEST_CASE("prefill with late maxima is right in three stages, with more tiles th
     check(" lengths=paged page_size=16", "0");
 }
 
+// Of so few blocks of keys the producer waits for room for the next tile's queries from the moment on when it
+// has brought these: what gives room too early shows in few launches, and in few rows.
+TEST_CASE("prefill of many short tiles is right, and the same in every launch") {
+    const AttentionCase attention(
+        "attention_prefill dtype=bf16 causal=yes lse=yes heads=32 kv_heads=8 head_dim=128 batch=4 q_len=256 "
+        "kv_len=256");
+    for (const char* stages : {"2", "3"}) {
+        const std::string written =
+            std::string(
+                "wgmma consumers=2 tile_n=128 query_stages=1 blocks_per_sm=1 query_in_registers=1 "
+                "section_mib=24 dynamic=0 softmax_first=0 late_maxima=1 programmatic=0 stages=") +
+            stages;
+        const Candidate candidate = parse_candidate(*attention.problem().family, written).value();
+        if (!runs_on(*candidate.variant, Bench::get().traits)) return;
+        INFO(written);
+        const std::vector<HostTensor> first = attention.run(candidate);
+        CHECK(attention.fault_of(first) == "");
+        int others = 0;
+        for (int launch = 0; launch < 60; ++launch)
+            others += attention.differs(attention.run(candidate), first) ? 1 : 0;
+        CHECK(others == 0);
+    }
+}
+
 TEST_CASE("prefill of float32 is right with and without a mask, at sizes that no tile divides") {
     const std::string dims = "dtype=fp32 head_dim=64 ";
     check_problem(prefill(dims + "heads=4 kv_heads=2 batch=2 q_len=200 kv_len=333"), 2);

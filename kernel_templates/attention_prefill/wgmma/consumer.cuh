@@ -54,8 +54,8 @@ class Consumer {
         Sums sums;
         fence_accumulators(scores);
         fence_accumulators(sums);
-        await_stage(layout_.full_key(keys_.stage), keys_.parity);
         take_queries();
+        await_stage(layout_.full_key(keys_.stage), keys_.parity);
         wgmma_fence();
         multiply_keys(scores);
         wgmma_commit();
@@ -124,14 +124,20 @@ class Consumer {
     /// would make the compiler wait for it at the branch's end.
     __device__ Tile finish(Scores& scores, Sums& sums, uint32 (&weights)[tile_n / 4], const Tile& tile,
                            int row) {
+        // There is room for queries in registers since the last product with keys has ended.
+        Tile next;
+        if constexpr (query_in_registers) {
+            next = await_queries();
+            take_queries();
+        }
         await_turn();
         wgmma_fence();
         multiply_values(sums, weights, tile.blocks() > 1);
         wgmma_commit();
-        const Tile next = await_queries();
+        if constexpr (!query_in_registers) next = await_queries();
         const bool more = next.exists();
         if (more) await_stage(layout_.full_key(keys_.stage), keys_.parity);
-        take_queries();
+        if constexpr (!query_in_registers) take_queries();
         wgmma_fence();
         multiply_keys(scores);
         wgmma_commit();
@@ -168,6 +174,7 @@ class Consumer {
         if constexpr (ping_pong) named_barrier_arrive<256>(1 + (own + 1) % consumers);
     }
 
+    /// Brings queries to where products expect them.
     __device__ void take_queries() {
         if constexpr (converts_queries) {
             const uint32 stage = layout_.query(warpgroup_, queries_.stage);
@@ -180,8 +187,7 @@ class Consumer {
         }
         if constexpr (query_in_registers) {
             load_query_fragments();
-            release(layout_.full_query(warpgroup_, queries_.stage));
-            queries_.advance();
+            release_loaded_queries();
         }
     }
     /// This warp's 16 rows: lanes 0 to 15 name its rows at the step's first 8 columns, 16 to 31 at the
@@ -196,16 +202,22 @@ class Consumer {
             load_matrices(fragments_[step],
                           panel + swizzled_offset<panel_width>(row, step % 4 * 2 + lane / 16));
         }
-        await_loads();
     }
-    /// The compiler (NVRTC 13.0) lets products read registers whose loads nothing has waited for; arithmetic
-    /// on them does wait. Exclusive or with a zero that it cannot know to be one.
-    __device__ void await_loads() {
+    /// The compiler (NVRTC 13.0) lets products read registers whose loads nothing has waited for, and lets
+    /// the stage go while loads from it are still on their way, into which the next queries would then come.
+    /// Arithmetic on what they bring does wait: exclusive or with a zero that it cannot know to be one, and
+    /// the barrier's address depends on all of them.
+    __device__ void release_loaded_queries() {
         const uint32 zero = static_cast<uint32>(call_.q_len >> 31);
+        uint32 loaded = 0;
 #pragma unroll
-        for (int step = 0; step < score_steps; ++step)
+        for (int step = 0; step < score_steps; ++step) {
 #pragma unroll
             for (int i = 0; i < 4; ++i) fragments_[step][i] ^= zero;
+            loaded |= fragments_[step][3];
+        }
+        release(layout_.full_query(warpgroup_, queries_.stage) + (loaded & zero));
+        queries_.advance();
     }
 
     __device__ uint64 key_descriptor() const {

@@ -29,30 +29,50 @@ __device__ inline uint4 transpose_quad(const uint32 (&words)[4]) {
                  : uint4{pair[0], pair[1], pair_far[0], pair_far[1]};
 }
 
-/// `row`: the lane's first row of the sequence.
-__device__ inline void store_rows(const Call& call, const Tile& tile, int row, const Sums& sums,
-                                  const float (&inverse)[2], const float (&lse)[2]) {
+/// Half of a thread's rows at a time where all of what it exchanges would not stay in registers.
+inline constexpr int rows_at_once = head_dim <= 128 ? 2 : 1;
+
+/// The thread's rows [first, first + count), `row` the first of all. What is exchanged stands in front of all
+/// branches, else exchanges would follow one another.
+template <int first, int count>
+__device__ inline void store_some_rows(const Call& call, const Tile& tile, int row, const Sums& sums,
+                                       const float (&inverse)[2], const float (&lse)[2]) {
+    constexpr int groups = (head_dim / 8 + 3) / 4;
     const int lane = threadIdx.x % 4;
+    uint4 chunks[count][groups];
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-        const int query = row + 8 * half;
-        const bool inside = query < tile.sequence.q_len;
-        Element* const out = call.result(tile.sequence, tile.head(), query);
+    for (int half = 0; half < count; ++half) {
 #pragma unroll
-        for (int chunk = 0; chunk < head_dim / 8; chunk += 4) {
+        for (int group = 0; group < groups; ++group) {
             uint32 words[4] = {};
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
-                const int at = 4 * (chunk + i) + 2 * half;
-                if (chunk + i < head_dim / 8)
-                    words[i] = pack_pair(Element{}, sums[at] * inverse[half], sums[at + 1] * inverse[half]);
+                const int at = 4 * (4 * group + i) + 2 * (first + half);
+                if (4 * group + i < head_dim / 8)
+                    words[i] = pack_pair(Element{}, sums[at] * inverse[first + half],
+                                         sums[at + 1] * inverse[first + half]);
             }
-            const uint4 row_chunk = transpose_quad(words);
-            if (inside && (chunk + 4 <= head_dim / 8 || chunk + lane < head_dim / 8))
-                *reinterpret_cast<uint4*>(out + (chunk + lane) * 8) = row_chunk;
+            chunks[half][group] = transpose_quad(words);
         }
-        if (has_lse && lane == 0 && inside) *call.lse_of(tile.sequence, tile.head(), query) = lse[half];
     }
+#pragma unroll
+    for (int half = 0; half < count; ++half) {
+        const int query = row + 8 * (first + half);
+        if (query >= tile.sequence.q_len) continue;
+        Element* const out = call.result(tile.sequence, tile.head(), query) + lane * 8;
+#pragma unroll
+        for (int group = 0; group < groups; ++group)
+            if (4 * group + 4 <= head_dim / 8 || 4 * group + lane < head_dim / 8)
+                *reinterpret_cast<uint4*>(out + group * 32) = chunks[half][group];
+        if (has_lse && lane == 0) *call.lse_of(tile.sequence, tile.head(), query) = lse[first + half];
+    }
+}
+
+/// `row`: the lane's first row of the sequence.
+__device__ inline void store_rows(const Call& call, const Tile& tile, int row, const Sums& sums,
+                                  const float (&inverse)[2], const float (&lse)[2]) {
+    store_some_rows<0, rows_at_once>(call, tile, row, sums, inverse, lse);
+    if constexpr (rows_at_once == 1) store_some_rows<1, 1>(call, tile, row, sums, inverse, lse);
 }
 
 }  // namespace hone::attention_prefill::warpgroup
