@@ -1,6 +1,6 @@
 // Kernels that give shared memory back to a copy by an arrival at a barrier, through the real NVRTC: no
-// arrival is issued before the loads of what it gives back are over. ptxas does not see to it, and results
-// are wrong so rarely that no test of them can.
+// arrival is issued before the loads of what it gives back are over (device/hand_back.cuh). ptxas does not
+// see to it, and results are wrong so rarely that no test of them can.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -38,6 +38,8 @@ TEST_CASE("an arrival beside loads that are under way is seen, and one behind th
     const Arrivals beside = arrivals_in(*nvrtc, "sum = load(from); arrive(barrier);");
     CHECK(beside.all == 1);
     CHECK(beside.early.size() == 1);
+    CHECK(arrivals_in(*nvrtc, R"(sum = load(from); asm volatile("bar.arrive 1, 64;" ::: "memory");)")
+              .early.size() == 1);
     const Arrivals behind = arrivals_in(
         *nvrtc, "sum = load(from); arrive(barrier | (sum & static_cast<unsigned>(count >> 31)));");
     CHECK(behind.all == 1);
@@ -75,10 +77,23 @@ struct Kernel {
     std::string candidate;
 };
 
-// The products of wgmma_w16 and two_widths are not among them: codes that they read ahead, of a stage that
-// they keep, are under way when another goes back. Of what else gives a stage back most reads it by tensor
-// cores alone.
+// Stages that the copy engine fills. The products of wgmma_w16 and two_widths are not among them: codes that
+// they read ahead, of a stage that they keep, are under way when another goes back. Of what else gives a
+// stage back most reads it by tensor cores alone.
 const std::vector<Kernel> kernels = {
+    {"attention_decode dtype=bf16 heads=32 kv_heads=8 head_dim=128 batch=8 kv_len=2048",
+     "ring rows=8 warps=8 unit=32 stages=8 producers=0 cluster=1 join=0 side_by_side=0 "
+     "blocks_per_sm=1"},
+    {"attention_decode dtype=bf16 heads=28 kv_heads=4 head_dim=128 batch=512 kv_len=256",
+     "ring rows=8 warps=8 unit=32 stages=8 producers=0 cluster=1 join=1 side_by_side=1 "
+     "blocks_per_sm=1"},
+    {"attention_decode dtype=bf16 heads=4 kv_heads=1 head_dim=256 batch=8 kv_len=256",
+     "ring rows=8 warps=4 unit=16 stages=4 producers=0 cluster=8 join=0 side_by_side=0 "
+     "blocks_per_sm=1"},
+    {"attention_append dtype=bf16 page_size=16 heads=32 kv_heads=8 head_dim=128 "
+     "rotary_dim=128 batch=2 kv_len=4096",
+     "ring rows=8 warps=4 unit=32 stages=4 producers=0 cluster=8 join=0 side_by_side=0 "
+     "blocks_per_sm=1"},
     {"attention_prefill dtype=bf16 heads=16 kv_heads=16 head_dim=128 batch=1 q_len=16384 "
      "kv_len=16384",
      "wgmma consumers=2 tile_n=128 stages=3 query_stages=1 blocks_per_sm=1 "

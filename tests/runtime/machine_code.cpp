@@ -36,7 +36,9 @@ class Instruction {
     [[nodiscard]] bool loads_shared() const {
         return happens() && (code() == 0x984 || code() == 0x83b || code() == 0x980);  // LDS, LDSM, LD
     }
-    [[nodiscard]] bool arrives() const { return happens() && code() == 0x9a7; }  // SYNCS.ARRIVE
+    [[nodiscard]] bool arrives() const {
+        return happens() && (code() == 0x9a7 || (code() & 0x1ff) == 0x11d);  // SYNCS.ARRIVE, BAR
+    }
 
     [[nodiscard]] std::optional<std::size_t> jumps_to() const {
         if (!happens() || (code() != 0x947 && code() != 0x547 && code() != 0x944)) return std::nullopt;

@@ -10,8 +10,8 @@
 
 namespace hone::runtime {
 
-/// Arrivals at barriers in shared memory that a kernel of the image has, and those that may be issued while
-/// earlier loads from shared memory of the same warp are under way.
+/// Arrivals at barriers, in shared memory and named ones, that kernels of the image have, and those that may
+/// be issued while earlier loads from shared memory of the same warp are under way.
 struct Arrivals {
     int all = 0;
     std::vector<std::string> early;  ///< kernel and place

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "attention_decode/ring/ring.cuh"
+#include "device/hand_back.cuh"
 #include "device/widen_fp8.cuh"
 
 namespace hone::attention_decode::ring {
@@ -123,6 +124,19 @@ __device__ inline void add(Sums<column_blocks>& sums, uint32 operand, const Weig
     }
 }
 
+/// Whatever V's loads brought is in these sums. Copies by threads come behind the loads by themselves
+/// (device/hand_back.cuh).
+__device__ inline void give_back(uint32 empty, const Sums<column_blocks>& sums) {
+    if constexpr (copy_engine) {
+        uint32 bits = 0;
+#pragma unroll
+        for (int i = 0; i < column_blocks; ++i) bits |= __float_as_uint(sums.blocks[0][i].values[3]);
+        barrier_arrive_behind(empty, bits);
+    } else {
+        barrier_arrive(empty);
+    }
+}
+
 __device__ inline void leave(Shared& shared, const Sums<column_blocks>& sums, const Softmax& softmax) {
     const int g = threadIdx.x % 32 / 4;
     leave_rows(shared, softmax, [&](int n, int e, float* row) {
@@ -191,7 +205,7 @@ __device__ inline void compute(const Tensors& tensors, Memory& memory) {
             newest.put_value(memory.ring[stage.index][1], token);
             add(sums, shared_address(memory.ring[stage.index][1]), weights, token, visible);
             __syncwarp();
-            if (threadIdx.x % 32 == 0) barrier_arrive(shared_address(&memory.empty[stage.index]));
+            if (threadIdx.x % 32 == 0) give_back(shared_address(&memory.empty[stage.index]), sums);
         }
         number += units;
         softmax.finish();
