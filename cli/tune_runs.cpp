@@ -84,7 +84,9 @@ TuneRun run_on_gpu(tuner::SharedWork& work, std::size_t hand, const tuner::Devic
     std::optional<tuner::RecordingMeasurer> recording;
     try {
         cache.emplace(open_user_cache());
-        session.emplace(tuner::open_gpu(pool, device, {.stop = &context.stop}));
+        tuner::GpuMeasurerOptions measuring{.stop = &context.stop};
+        if (options->budget) measuring.end = std::chrono::steady_clock::now() + *options->budget;
+        session.emplace(tuner::open_gpu(pool, device, measuring));
         if (worker) session->measurer->use_worker(*std::move(worker));
         if (!context.options.record_file.empty())
             recording.emplace(*session->measurer, context.options.record_file);

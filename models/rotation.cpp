@@ -22,7 +22,10 @@ class Reader {
         numbers.base = number(bases).value_or(numbers.base);
         if (!(numbers.base > 1)) fail(bases, "above 1");
         numbers.scaling.kind = kind();
-        if (numbers.scaling.kind != Kind::none) read_factors(numbers.scaling);
+        if (numbers.scaling.kind != Kind::none) {
+            read_factors(numbers.scaling);
+            check(numbers.scaling);
+        }
         return numbers;
     }
 
@@ -90,6 +93,27 @@ class Reader {
         if (member("mscale") || member("mscale_all_dim"))
             throw ModelError(fmt::format("{}: mscale of yarn is not computed; allowed is attention_factor",
                                          document_.file_name()));
+    }
+
+    /// What a table of angles can be made of, as runtime's rope_table() has it.
+    void check(const RopeScaling& scaling) const {
+        require(scaling.factor >= 1, "factor", scaling.factor, "from 1 on");
+        if (scaling.kind == Kind::linear) return;
+        require(scaling.original_max_position >= 1, "original_max_position_embeddings",
+                scaling.original_max_position, "from 1 on");
+        if (scaling.kind == Kind::llama3)
+            return require(scaling.high_freq_factor > scaling.low_freq_factor, "high_freq_factor",
+                           scaling.high_freq_factor,
+                           fmt::format("above low_freq_factor, which is {}", scaling.low_freq_factor));
+        require(scaling.beta_fast > scaling.beta_slow, "beta_fast", scaling.beta_fast,
+                fmt::format("above beta_slow, which is {}", scaling.beta_slow));
+        require(scaling.attention_factor >= 0, "attention_factor", scaling.attention_factor, "from 0 on");
+    }
+
+    void require(bool condition, std::string_view name, double value, std::string_view allowed) const {
+        if (condition) return;
+        throw ModelError(fmt::format("{}: the scaling of rotary embeddings has {} {}; allowed is {}",
+                                     document_.file_name(), name, value, allowed));
     }
 
     [[noreturn]] void fail(Spellings spellings, std::string_view allowed) const {

@@ -288,7 +288,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
     parser.add_argument("--images", metavar="DIR", type=Path, help="keep images there, and take those that are there")
     parser.add_argument("--limit", metavar="SECONDS", type=float, default=300, help="for a case or file (default: %(default)s)")
     parser.add_argument("--within", metavar="SECONDS", type=float, default=float("inf"), help="for all of them; what is left then is cut off")
-    asked = parser.parse_args(arguments)
+    asked = parser.parse_intermixed_args(arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that what runs is ended, and the summary said
     with tempfile.TemporaryDirectory() as scratch:
         folder = asked.images.resolve() if asked.images else Path(scratch)

@@ -1,6 +1,7 @@
 #include "decoder/http/bridge.h"
 
 #include <strings.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -47,6 +48,8 @@ constexpr std::size_t head_bytes = std::size_t{64} << 10;
 constexpr std::size_t patience = 4;
 constexpr int backlog = 1024;
 constexpr int crowded_idle_ms = 500;
+/// Descriptors of files that are not for connections: the GPU's, the cache's, those of compilers.
+constexpr std::size_t other_files = 128;
 
 std::string_view view(hone_http_text text) { return {text.bytes, text.size}; }
 hone_http_text text(const std::string& text) { return {text.data(), text.size()}; }
@@ -80,15 +83,27 @@ void read_body(Exchange& exchange) {
     exchange.is_whole = came && exchange.connection.form().is_strict();
 }
 
+/// How many files the process may have open, at least as many as `wanted` where it may ask for them.
+std::size_t file_limit(std::size_t wanted) {
+    rlimit limit{};
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return wanted;
+    if (limit.rlim_cur < wanted) {
+        rlimit more = limit;
+        more.rlim_cur = limit.rlim_max == RLIM_INFINITY ? wanted : std::min<rlim_t>(wanted, limit.rlim_max);
+        if (setrlimit(RLIMIT_NOFILE, &more) == 0) limit = more;
+    }
+    return limit.rlim_cur;
+}
+
 /// Threads for connections, each of which has one as long as it lasts. Not httplib::ThreadPool: where the
 /// system starts no more threads, that ends the process.
 class Threads final : public httplib::TaskQueue {
   public:
-    /// `open` counts connections, those that wait for a thread as well. Throws std::system_error where not
-    /// all threads can be started.
+    /// `open` counts connections, those that wait for a thread as well: with `most` of them the others wait
+    /// outside. Throws std::system_error where not all threads can be started.
     Threads(httplib::Server& server, const std::atomic<bool>& stops, std::atomic<int>& open,
-            std::size_t threads)
-        : server_(server), stops_(stops), open_(open) {
+            std::size_t threads, std::size_t most)
+        : server_(server), stops_(stops), open_(open), most_(static_cast<int>(most)) {
         try {
             threads_.reserve(threads);
             while (threads_.size() < threads) threads_.emplace_back([this] { work(); });
@@ -103,7 +118,8 @@ class Threads final : public httplib::TaskQueue {
 
     void enqueue(std::function<void()> connection) override {
         {
-            const std::scoped_lock lock(mutex_);
+            std::unique_lock lock(mutex_);
+            room_.wait(lock, [this] { return open_ < most_; });
             waiting_.push_back(std::move(connection));
             ++open_;
         }
@@ -136,18 +152,26 @@ class Threads final : public httplib::TaskQueue {
             lock.unlock();
             connection();
             lock.lock();
+            room_.notify_one();
         }
     }
 
     httplib::Server& server_;
     const std::atomic<bool>& stops_;
     std::atomic<int>& open_;
+    const int most_;
     std::mutex mutex_;
-    std::condition_variable some_;
+    std::condition_variable some_;  ///< waits for a thread
+    std::condition_variable room_;  ///< for one more connection
     std::deque<std::function<void()>> waiting_;
     bool ends_ = false;
     std::vector<std::thread> threads_;
 };
+
+bool lacks_files(const std::exception& failure) {
+    const auto* const error = dynamic_cast<const std::system_error*>(&failure);
+    return error != nullptr && error->code() == std::errc::too_many_files_open;
+}
 
 /// Of a number as Content-Length has it.
 bool is_above(const std::string& number, std::size_t most) {
@@ -220,10 +244,14 @@ class Server final : public httplib::Server {
         const bool bound = port == 0 ? bind_to_any_port(host) > 0 : bind_to_port(host, port);
         return bound && ::listen(svr_sock_, backlog) == 0;
     }
-    /// Throws std::system_error where the system starts no more threads.
+    /// Throws std::system_error where the system starts no more threads, or has no files for so many
+    /// connections.
     void start_threads() {
-        threads_ =
-            std::make_unique<Threads>(*this, stops_, open_, static_cast<std::size_t>(options_.connections));
+        const auto threads = static_cast<std::size_t>(options_.connections);
+        const std::size_t files = file_limit(threads + other_files);
+        if (files < threads + other_files) throw std::system_error(EMFILE, std::generic_category());
+        const std::size_t most = std::min(threads + backlog, files - other_files);
+        threads_ = std::make_unique<Threads>(*this, stops_, open_, threads, most);
     }
     [[nodiscard]] int port() const {
         sockaddr_storage address{};
@@ -339,9 +367,15 @@ HONE_BRIDGE hone_http_server* hone_http_listen(const hone_http_options* options,
     try {
         made->server.start_threads();
     } catch (const std::exception& failure) {
-        const std::string threads = std::to_string(options->connections) + " threads for connections";
-        copy(threads + " cannot be started (" + failure.what() +
-                 "); allow more of them (ulimit -u), more memory (ulimit -v), or fewer --max-requests",
+        const std::string count = std::to_string(options->connections);
+        const std::string files =
+            std::to_string(static_cast<std::size_t>(options->connections) + other_files);
+        copy(lacks_files(failure)
+                 ? count + " connections need " + files +
+                       " open files, more than this process may have; allow them (ulimit -n), or fewer "
+                       "--max-requests"
+                 : count + " threads for connections cannot be started (" + failure.what() +
+                       "); allow more of them (ulimit -u), more memory (ulimit -v), or fewer --max-requests",
              error, error_size);
         delete made;
         return nullptr;

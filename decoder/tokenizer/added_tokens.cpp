@@ -1,6 +1,8 @@
 #include "decoder/tokenizer/added_tokens.h"
 
 #include <algorithm>
+#include <numeric>
+#include <ranges>
 
 #include "decoder/text/characters.h"
 #include "decoder/text/utf8.h"
@@ -52,29 +54,52 @@ AddedToken AddedToken::read(const JsonPlace& json, int id) {
             .normalized = json.boolean_or("normalized", !special)};
 }
 
-void AddedTokens::Trie::add(std::string_view text, int token) {
+void AddedTokens::Finder::add(std::string_view text, int token) {
     if (text.empty()) return;
     std::uint32_t node = 0;
-    for (const char byte : text) {
-        const std::uint64_t edge = std::uint64_t{node} << 8 | static_cast<unsigned char>(byte);
-        const auto [place, added] = edges_.try_emplace(edge, static_cast<std::uint32_t>(ends_.size()));
-        if (added) ends_.push_back(-1);
+    for (std::size_t i = text.size(); i-- > 0;) {
+        const std::uint64_t edge = std::uint64_t{node} << 8 | static_cast<unsigned char>(text[i]);
+        const auto [place, added] = edges_.try_emplace(edge, static_cast<std::uint32_t>(nodes_.size()));
+        if (added) nodes_.push_back({.parent = node, .depth = nodes_[node].depth + 1, .byte = text[i]});
         node = place->second;
     }
-    if (ends_[node] < 0) ends_[node] = token;
-    first_.set(static_cast<unsigned char>(text[0]));
+    if (nodes_[node].token < 0) nodes_[node].token = token;
+    last_.set(static_cast<unsigned char>(text.back()));
 }
 
-AddedTokens::Trie::Match AddedTokens::Trie::longest(std::string_view text, std::size_t at) const {
-    Match match;
-    std::uint32_t node = 0;
-    for (std::size_t end = at; end < text.size(); ++end) {
-        const auto next = edges_.find(std::uint64_t{node} << 8 | static_cast<unsigned char>(text[end]));
-        if (next == edges_.end()) break;
-        node = next->second;
-        if (ends_[node] >= 0) match = {end + 1 - at, ends_[node]};
+void AddedTokens::Finder::link() {
+    std::vector<std::uint32_t> by_depth(nodes_.size());
+    std::iota(by_depth.begin(), by_depth.end(), 0U);
+    std::ranges::stable_sort(by_depth, {}, [this](std::uint32_t node) { return nodes_[node].depth; });
+    for (const std::uint32_t index : by_depth) {
+        Node& node = nodes_[index];
+        if (node.depth > 1) node.shorter = step(nodes_[node.parent].shorter, node.byte);
+        if (node.token < 0) node.token = nodes_[node.shorter].token;
     }
-    return match;
+}
+
+std::optional<std::uint32_t> AddedTokens::Finder::next(std::uint32_t node, char byte) const {
+    const auto found = edges_.find(std::uint64_t{node} << 8 | static_cast<unsigned char>(byte));
+    return found == edges_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::uint32_t AddedTokens::Finder::step(std::uint32_t node, char byte) const {
+    while (node != 0) {
+        if (const auto found = next(node, byte)) return *found;
+        node = nodes_[node].shorter;
+    }
+    return last_[static_cast<unsigned char>(byte)] ? *next(0, byte) : 0;
+}
+
+std::vector<AddedTokens::Finder::Match> AddedTokens::Finder::find(std::string_view text) const {
+    std::vector<Match> matches;
+    if (last_.none()) return matches;
+    std::uint32_t node = 0;
+    for (std::size_t at = text.size(); at-- > 0;) {
+        node = step(node, text[at]);
+        if (nodes_[node].token >= 0) matches.push_back({at, nodes_[node].token});
+    }
+    return matches;
 }
 
 AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Normalizer& normalizer) {
@@ -99,6 +124,8 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Normalizer& norma
             (token.normalized ? normalized_ : raw_).add(token.found, static_cast<int>(index));
         }
     }
+    raw_.link();
+    normalized_.link();
 }
 
 const AddedToken* AddedTokens::find(std::string_view text) const {
@@ -119,21 +146,18 @@ std::vector<TextSection> AddedTokens::split_normalized(std::string_view text, bo
     return split(text, normalized_, parse_special);
 }
 
-std::vector<TextSection> AddedTokens::split(std::string_view text, const Trie& trie,
+std::vector<TextSection> AddedTokens::split(std::string_view text, const Finder& finder,
                                             bool parse_special) const {
     std::vector<TextSection> out;
     std::size_t done = 0;
     std::size_t blank_end = 0;  // of the white space that is known best
-    for (std::size_t at = 0; !trie.empty() && at < text.size();) {
-        const Trie::Match match = trie.begins_with(text[at]) ? trie.longest(text, at) : Trie::Match{};
-        if (match.token < 0) {
-            ++at;
-            continue;
-        }
-        const AddedToken& token = tokens_[static_cast<std::size_t>(match.token)];
+    std::size_t behind = 0;     // the text that was found last
+    const std::vector<Finder::Match> matches = finder.find(text);
+    for (const auto& [at, index] : matches | std::views::reverse) {
+        if (at < behind) continue;
+        const AddedToken& token = tokens_[static_cast<std::size_t>(index)];
         std::size_t begin = at;
-        std::size_t end = at + match.length;
-        at = end;
+        std::size_t end = behind = at + token.found.size();
         if (token.special && !parse_special) continue;
         if (token.single_word && !stands_alone(text.substr(0, begin), text.substr(end))) continue;
         // The white space may belong to the token before, which then keeps it.

@@ -51,34 +51,48 @@ class AddedTokens {
     [[nodiscard]] const std::vector<AddedToken>& all() const { return tokens_; }
 
   private:
-    /// Texts by their bytes.
-    class Trie {
+    /// Finds where texts stand in another one, in time that grows with that one alone, however long they are:
+    /// a tree of their bytes from the last to the first, with the links of Aho and Corasick, goes through it
+    /// from its end. Behind each byte it stands for the longest part of a text that begins there.
+    class Finder {
       public:
-        Trie() : ends_(1, -1) {}
+        /// Of two that are equal the first counts.
         void add(std::string_view text, int token);
+        /// Behind the last text.
+        void link();
         struct Match {
-            std::size_t length = 0;
+            std::size_t at = 0;
             int token = -1;
         };
-        /// The longest text that stands at `at`.
-        [[nodiscard]] Match longest(std::string_view text, std::size_t at) const;
-        [[nodiscard]] bool begins_with(char byte) const { return first_[static_cast<unsigned char>(byte)]; }
-        [[nodiscard]] bool empty() const { return first_.none(); }
+        /// The longest text that begins at each place where one does, the last place first.
+        [[nodiscard]] std::vector<Match> find(std::string_view text) const;
 
       private:
+        struct Node {
+            std::uint32_t parent = 0;
+            std::uint32_t depth = 0;
+            std::uint32_t shorter = 0;  ///< the longest node that stands for a beginning of this one's bytes
+            int token = -1;             ///< the longest text that begins as this node's bytes do
+            char byte = 0;
+        };
+
+        [[nodiscard]] std::optional<std::uint32_t> next(std::uint32_t node, char byte) const;
+        /// Of the node or, where it has no such byte, of the longest shorter one that has; the root if none.
+        [[nodiscard]] std::uint32_t step(std::uint32_t node, char byte) const;
+
         std::unordered_map<std::uint64_t, std::uint32_t> edges_;  ///< node and byte: the next node
-        std::vector<int> ends_;                                   ///< by node: its token or -1
-        std::bitset<256> first_;
+        std::vector<Node> nodes_{1};
+        std::bitset<256> last_;  ///< bytes that texts end with
     };
 
-    [[nodiscard]] std::vector<TextSection> split(std::string_view text, const Trie& trie,
+    [[nodiscard]] std::vector<TextSection> split(std::string_view text, const Finder& finder,
                                                  bool parse_special) const;
 
     std::vector<AddedToken> tokens_;
     std::unordered_map<std::string, std::size_t> by_text_;
     std::unordered_map<int, std::size_t> by_id_;
-    Trie raw_;
-    Trie normalized_;
+    Finder raw_;
+    Finder normalized_;
 };
 
 }  // namespace hone::decoder

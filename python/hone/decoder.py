@@ -66,9 +66,25 @@ class _Handle:
 
     def __init__(self, value: Optional[int]) -> None:
         self.value = value
+        self.is_cut = False  # a text's: its decoder was closed
+        self.renew_locks()
+        _handles.add(self)
+
+    def renew_locks(self) -> None:
         self.using = threading.RLock()
         self.handling = threading.RLock()
-        self.is_cut = False  # a text's: its decoder was closed
+
+
+_handles: weakref.WeakSet[_Handle] = weakref.WeakSet()
+
+
+def _renew_locks() -> None:
+    """A child of fork() has the locks as they were, held by threads that it has not."""
+    for held in list(_handles):
+        held.renew_locks()
+
+
+os.register_at_fork(after_in_child=_renew_locks)
 
 
 class TextStream(_OneOfAKind, Iterator[str]):

@@ -3,7 +3,9 @@
 #include <signal.h>
 
 #include <chrono>
+#include <memory>
 #include <thread>
+#include <vector>
 
 #include "tests/cli/made_checkpoints.h"
 #include "tests/cli/program.h"
@@ -136,6 +138,30 @@ TEST_CASE("without room for all threads of connections the server says so, and w
     CHECK(ended.err.find("ulimit -u") != std::string::npos);
 }
 #endif
+
+TEST_CASE("fewer files than connections need are asked for, or refused with the limit to raise") {
+    const Served served;
+    const std::string served_with = " exec \"$0\" serve model --port " + std::to_string(served.port);
+    const Ended refused =
+        served.sandbox.run_other("/bin/sh", {"-c", "ulimit -n 200;" + served_with, HONE_PROGRAM});
+    CHECK(refused.code == 1);
+    CHECK(refused.err.find("272 connections need 400 open files") != std::string::npos);
+    CHECK(refused.err.find("ulimit -n") != std::string::npos);
+    const Ended ended = served.sandbox.run_other(
+        "/bin/sh", {"-c", "ulimit -Sn 200;" + served_with, HONE_PROGRAM}, [&](pid_t pid) {
+            CHECK(wait_until_ready(served.port));
+            {
+                std::vector<std::unique_ptr<HttpClientSocket>> silent;  // for each of which there is a thread
+                while (silent.size() < 260) silent.push_back(std::make_unique<HttpClientSocket>(served.port));
+                const auto asked = std::chrono::steady_clock::now();
+                CHECK(request(served.port, "GET", "/health").status == 200);
+                CHECK(std::chrono::steady_clock::now() - asked < std::chrono::seconds(7));
+            }
+            kill(pid, SIGINT);
+        });
+    INFO(ended.err);
+    CHECK(ended.code == 0);
+}
 
 TEST_CASE("options that do not go are refused by their name") {
     const Served served;

@@ -412,6 +412,17 @@ TEST_CASE("an ended budget gives 7 and keeps the best so far") {
     CHECK(ended.json()["data"]["runs"][0]["stopped"] == "budget");
 }
 
+TEST_CASE("a budget holds on a GPU that hangs from its first launch on") {
+    Sandbox sandbox;
+    sandbox.use_fake_gpus("launch:match=source=rmsnorm/reference.cu:hang");
+    const auto start = std::chrono::steady_clock::now();
+    const Ended ended = sandbox.run(small_tune({"--budget", "1s", "--json"}));
+    INFO(ended.err);
+    CHECK(ended.code == 7);
+    CHECK(ended.json()["data"]["runs"][0]["stopped"] == "budget");
+    CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));  // five workers' limits: 150
+}
+
 /// Until the fake compiler has noted the first image: the run is in the middle of its work then.
 void wait_for_file(const std::filesystem::path& file) {
     const auto limit = std::chrono::steady_clock::now() + std::chrono::minutes(2);
@@ -446,6 +457,22 @@ TEST_CASE("Ctrl-C once saves and ends with 130, twice ends at once") {
     const Ended twice = interrupted(2);
     CHECK(twice.code == 130);
     CHECK(sandbox.run({"cache", "verify"}).code == 0);
+}
+
+TEST_CASE("Ctrl-C does not wait for a GPU that hangs from its first launch on") {
+    Sandbox sandbox;
+    const std::filesystem::path compiled = sandbox.path("compiled");
+    sandbox.use_fake_gpus("launch:match=source=rmsnorm/reference.cu:hang;compile:log=" + compiled.string());
+    std::chrono::steady_clock::time_point asked;
+    const Ended ended = sandbox.run(small_tune(), [&](pid_t pid) {
+        wait_for_file(compiled);
+        std::this_thread::sleep_for(std::chrono::seconds(2));
+        asked = std::chrono::steady_clock::now();
+        kill(pid, SIGINT);
+    });
+    INFO(ended.err);
+    CHECK(ended.code == 130);
+    CHECK(std::chrono::steady_clock::now() - asked < std::chrono::seconds(15));  // a worker's limit is 30
 }
 
 TEST_CASE("Ctrl-C does not wait for compiles that hang, and nothing is said of what they compiled") {

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <ctime>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -27,6 +29,48 @@ TEST_CASE("the leftmost token is found, and of these the longest") {
     CHECK(sections({{"a", 1}, {"a", 2}, {"", 3}}, "aa") == Texts{"#1", "#1"});
     CHECK(sections({}, "a") == Texts{"a"});
     CHECK(sections({{"a", 1}}, "").empty());
+}
+
+TEST_CASE("tokens are found as by looking for each of them at each place") {
+    std::mt19937 random(7);
+    const auto word = [&](std::size_t most) {
+        std::string made;
+        for (std::size_t i = 1 + random() % most; i > 0; --i) made += static_cast<char>('a' + random() % 2);
+        return made;
+    };
+    for (int round = 0; round < 2'000; ++round) {
+        std::vector<AddedToken> tokens;
+        for (int id = 1; id <= 5; ++id) tokens.push_back({word(6), id});
+        const std::string text = word(40);
+        Texts wanted;
+        bool in_plain = false;
+        for (std::size_t at = 0; at < text.size();) {
+            const AddedToken* longest = nullptr;
+            for (const AddedToken& token : tokens) {
+                if (text.compare(at, token.text.size(), token.text) != 0) continue;
+                if (longest == nullptr || token.text.size() > longest->text.size()) longest = &token;
+            }
+            if (longest != nullptr) {
+                wanted.push_back("#" + std::to_string(longest->id));
+            } else if (in_plain) {
+                wanted.back() += text[at];
+            } else {
+                wanted.emplace_back(1, text[at]);
+            }
+            in_plain = longest == nullptr;
+            at += longest == nullptr ? 1 : longest->text.size();
+        }
+        CHECK_MESSAGE(sections(tokens, text) == wanted, text);
+    }
+}
+
+TEST_CASE("a token of many bytes that nearly stands at each place does not make a text slow") {
+    std::string nearly(200'000, 'a');
+    nearly += 'b';
+    const std::vector<AddedToken> tokens{{"a", 1}, {nearly, 2}};
+    const std::clock_t start = std::clock();  // CPU time: a busy machine gives less of it a second
+    CHECK(sections(tokens, std::string(400'000, 'a')).size() == 400'000);
+    CHECK((std::clock() - start) / CLOCKS_PER_SEC < 20);  // with sanitizers, too
 }
 
 TEST_CASE("a token takes the white space beside it that it may") {

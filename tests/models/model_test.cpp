@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "models/error.h"
 #include "models/model_document.h"
 #include "models/rotation.h"
 #include "runtime/system/input_error.h"
@@ -144,6 +145,33 @@ TEST_CASE("a scaling of rotations that is no object is refused, null is none") {
     CHECK_THROWS_WITH(
         static_cast<void>(rotation_of(R"("linear", "rope_parameters": {"rope_type": "default"})")),
         "config.json:4: rope_scaling: not understood; allowed is an object, or null");
+}
+
+TEST_CASE("a scaling of rotations that no angles can be made of is refused with the file and the value") {
+    const auto error_of_scaling = [](const std::string& value) -> std::string {
+        try {
+            static_cast<void>(rotation_numbers(ModelDocument::from_json(
+                replaced(llama, "\"rope_scaling\": null", "\"rope_scaling\": {" + value + "}"),
+                "config.json")));
+        } catch (const ModelError& error) {
+            return error.what();
+        }
+        return "no error";
+    };
+    const std::string says = "config.json: the scaling of rotary embeddings has ";
+    CHECK(error_of_scaling(R"("type": "linear", "factor": 0.5)") ==
+          says + "factor 0.5; allowed is from 1 on");
+    const std::string llama3 = R"("rope_type": "llama3", "factor": 8, "low_freq_factor": 4, )";
+    CHECK(error_of_scaling(llama3 + R"("high_freq_factor": 4)") ==
+          says + "high_freq_factor 4; allowed is above low_freq_factor, which is 4");
+    CHECK(error_of_scaling(llama3 + R"("high_freq_factor": 5)") == "no error");
+    const std::string yarn = R"("rope_type": "yarn", "factor": 4, )";
+    CHECK(error_of_scaling(yarn + R"("beta_fast": 1)") ==
+          says + "beta_fast 1; allowed is above beta_slow, which is 1");
+    CHECK(error_of_scaling(yarn + R"("attention_factor": -1)") ==
+          says + "attention_factor -1; allowed is from 0 on");
+    CHECK(error_of_scaling(yarn + R"("original_max_position_embeddings": 0.5)") ==
+          says + "original_max_position_embeddings 0.5; allowed is from 1 on");
 }
 
 TEST_CASE("a config.json has the files that older checkpoints have beside it") {

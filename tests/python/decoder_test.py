@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 import threading
 import time
 import unittest
@@ -323,6 +324,40 @@ class Closing(Case):
         with os.fdopen(ours) as pipe:
             self.assertEqual(pipe.read(), "refused")
         os.wait()
+
+
+    def test_a_child_of_a_busy_process_is_refused_and_ends(self) -> None:
+        """Its parent's threads hold locks that nobody gives back in the child."""
+        code = textwrap.dedent(f"""
+            import os, signal, sys, threading, hone
+            decoder = hone.Decoder({str(self.folder / "marks")!r}, max_sequences=4, max_context=256, max_step_tokens=64)
+            def work():
+                while True:
+                    decoder.generate("a", max_tokens=200)
+            for _ in range(4):
+                threading.Thread(target=work, daemon=True).start()
+            ends = []
+            for number in range(12):
+                child = os.fork()
+                if child == 0:
+                    signal.alarm(15)
+                    if number % 3 == 0:
+                        sys.exit(5)  # which destroys all decoders and texts
+                    try:
+                        decoder.close() if number % 3 == 1 else decoder.generate("a")
+                        os._exit(5 if number % 3 == 1 else 6)
+                    except hone.ForkedError:
+                        os._exit(5)
+                ends.append(os.waitpid(child, 0)[1])
+            print([os.waitstatus_to_exitcode(end) for end in ends])
+            sys.stdout.flush()
+            os._exit(0)
+        """)
+        ended = subprocess.run(
+            [sys.executable, "-B", "-c", code], env={**os.environ, "PYTHONPATH": str(fakes.TREE / "python")},
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=240,
+        )  # fmt: skip
+        self.assertEqual((ended.returncode, ended.stdout), (0, f"{[5] * 12}\n"))
 
 
 class Refusing(Case):

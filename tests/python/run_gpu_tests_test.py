@@ -163,6 +163,8 @@ class Programs(unittest.TestCase):
             self.make_programs("three\\n", otherwise)
             ended = subprocess.run([PROGRAM, self.build, "harness"], capture_output=True, text=True)
             self.assertEqual((ended.returncode, ended.stdout.splitlines()[-1]), (code, last), ended.stderr)
+        behind = subprocess.run([PROGRAM, self.build, "--within", "60", "harness"], capture_output=True, text=True)
+        self.assertEqual((behind.returncode, behind.stdout.splitlines()[-1:]), (1, [last]), behind.stderr)
         ended = subprocess.run([PROGRAM, self.build, "no such name"], capture_output=True, text=True)
         self.assertEqual((ended.returncode, ended.stdout.splitlines()[-1]), (1, "nothing ran"))
 

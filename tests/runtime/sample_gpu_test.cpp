@@ -318,10 +318,10 @@ TEST_CASE("tokens of logits that are counted by value are right, also of values 
 }
 
 TEST_CASE("tokens of rows with a stride are right") {
-    for (const std::int64_t padding : {8, 64, 1}) {
-        check_problem("dtype=bf16 filters=yes", 4096, 9, 2, padding);
+    for (const std::int64_t padding : {8, 64}) check_problem("dtype=bf16 filters=yes", 4096, 9, 2, padding);
+    check_problem("dtype=bf16 filters=yes", 4095, 9, 2, 1);
+    for (const std::int64_t padding : {8, 64, 1})
         check_problem("dtype=fp32 log_probability=yes", 333, 9, 2, padding);
-    }
 }
 
 TEST_CASE("all tokens that are as likely as the last one that stays stay, too") {

@@ -262,6 +262,27 @@ TEST_CASE("who stops a run waits for one worker that dies before it is ready, no
     GpuMeasurerOptions measuring = quick_limits();
     measuring.stop = &stop;
     Bench bench("launch:match=source=rmsnorm/reference.cu:fail=700", measuring);
-    CHECK_THROWS_WITH_AS((void)bench.session.measurer->begin_problem(bench.problem),
-                         doctest::Contains("1 measuring worker in a row"), WorkerError);
+    const Verdict verdict = bench.session.measurer->begin_problem(bench.problem);
+    CHECK(verdict.status == TrialStatus::timed_out);
+    CHECK(verdict.detail == "the run ended before its measuring worker was ready");
+}
+
+TEST_CASE("a GPU that hangs from its first launch on keeps nobody behind the run's end, or Ctrl-C") {
+    using std::chrono::seconds;
+    std::atomic<bool> stop{false};
+    for (const bool is_stopped : {false, true}) {
+        CAPTURE(is_stopped);
+        GpuMeasurerOptions measuring = quick_limits();
+        if (!is_stopped) measuring.end = runtime::Clock::now() + seconds(1);
+        measuring.stop = &stop;
+        Bench bench("launch:match=source=rmsnorm/reference.cu:hang", measuring);
+        const std::jthread interrupt([&] {
+            std::this_thread::sleep_for(seconds(1));
+            stop = is_stopped;
+        });
+        const runtime::Clock::time_point start = runtime::Clock::now();
+        CHECK(bench.session.measurer->begin_problem(bench.problem).detail ==
+              "the run ended before its measuring worker was ready");
+        CHECK(runtime::Clock::now() - start < seconds(15));  // a worker's limit is 30
+    }
 }

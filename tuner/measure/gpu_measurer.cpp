@@ -1,5 +1,7 @@
 #include "tuner/measure/gpu_measurer.h"
 
+#include <poll.h>
+
 #include <algorithm>
 #include <cmath>
 #include <thread>
@@ -22,6 +24,8 @@ using nlohmann::json;
 using std::chrono::milliseconds;
 
 constexpr std::string_view silent_death = "the measuring worker died";
+constexpr std::string_view given_up = "the run ended before its measuring worker was ready";
+constexpr int glance_ms = 50;
 constexpr std::size_t max_images_in_worker = 1024;
 constexpr std::size_t replays_around_loop = 8;  // before a sustained run, and what is in its queue
 
@@ -113,7 +117,8 @@ GpuMeasurer::Reply GpuMeasurer::request(const json& head, std::span<const std::b
 GpuMeasurer::Reply GpuMeasurer::receive(Clock::time_point since, milliseconds limit) {
     Message reply;
     // From now on at the earliest: this process may have stood still since.
-    const Clock::time_point moment = std::max(since + limit, Clock::now()) + options_.grace;
+    Clock::time_point moment = std::max(since + limit, Clock::now()) + options_.grace;
+    if (!ready_) moment = heard_until(moment);
     const Received received = worker_->channel().receive(reply, moment);
     busy_ += Clock::now() - since;
     switch (received) {
@@ -126,6 +131,23 @@ GpuMeasurer::Reply GpuMeasurer::receive(Clock::time_point since, milliseconds li
         bury(false, verdict_from_json(*lost).detail);
     }
     return std::move(reply.head);
+}
+
+/// The run ends: what a worker that has not begun would say is of no use.
+bool GpuMeasurer::is_given_up() const {
+    if (options_.stop != nullptr && *options_.stop) return true;
+    return options_.end && Clock::now() >= *options_.end + options_.grace;
+}
+
+/// Waits for the worker's first word in glances. Until when the rest of it may take; at once where the run
+/// ends first.
+Clock::time_point GpuMeasurer::heard_until(Clock::time_point moment) {
+    pollfd asked{.fd = worker_->channel().fd(), .events = POLLIN, .revents = 0};
+    while (Clock::now() < moment) {
+        if (is_given_up()) return Clock::now();
+        if (poll(&asked, 1, glance_ms) > 0) break;
+    }
+    return moment;
 }
 
 template <class Exchange>
@@ -200,22 +222,11 @@ void GpuMeasurer::start_worker() {
 
 /// Workers that die before a candidate runs say that the GPU, not a candidate, is at fault.
 void GpuMeasurer::count_early_death(const Death& death) {
-    const bool is_stopped = options_.stop != nullptr && *options_.stop;
-    if (++early_deaths_ < options_.deaths_in_a_row && !is_stopped) return;
+    if (is_given_up() || ++early_deaths_ < options_.deaths_in_a_row) return;
     throw WorkerError(
         fmt::format("{} measuring {} in a row died before they could measure; the last: {}. "
                     "`dmesg | grep Xid` and `nvidia-smi -q` may say why",
                     early_deaths_, early_deaths_ == 1 ? "worker" : "workers", death.cause));
-}
-
-void GpuMeasurer::ensure_worker() {
-    while (!worker_) {
-        try {
-            start_worker();
-        } catch (const Death& death) {
-            count_early_death(death);
-        }
-    }
 }
 
 Verdict GpuMeasurer::begin_problem(const Problem& problem) {
@@ -266,12 +277,13 @@ void GpuMeasurer::drop_expected() {
 Verdict GpuMeasurer::make_ready() {
     while (!ready_) {
         try {
-            ensure_worker();
+            if (!worker_) start_worker();
             if (has_ended_one_) start_spare();
             if (Verdict verdict = begin_in_worker(); !ok(verdict)) return verdict;
             ready_ = true;
             early_deaths_ = 0;
         } catch (const Death& death) {
+            if (is_given_up()) return {.status = TrialStatus::timed_out, .detail = std::string(given_up)};
             count_early_death(death);
         }
     }
@@ -362,7 +374,10 @@ template <class Attempt>
 Verdict GpuMeasurer::twice(Attempt attempt) {
     std::string cause;
     for (int i = 0; i < 2; ++i) {
-        if (Verdict ready = make_ready(); !ok(ready)) return ready;
+        if (Verdict ready = make_ready(); !ok(ready)) {
+            if (is_given_up()) throw WorkerError(ready.detail);  // which says nothing about the candidate
+            return ready;
+        }
         try {
             return attempt();
         } catch (const Death& death) {

@@ -29,7 +29,8 @@ struct GpuMeasurerOptions {
     std::chrono::milliseconds shortest_limit{2'000};  ///< no launch gets less than this
     std::chrono::milliseconds grace{1'000};  ///< for the worker to leave by itself before it is killed
     int deaths_in_a_row = 5;                 ///< workers that died before they were ready: then the run stops
-    const std::atomic<bool>* stop = nullptr;  ///< set: the next such death is the last
+    const std::atomic<bool>* stop = nullptr;          ///< set: nobody waits for a worker that is not ready
+    std::optional<runtime::Clock::time_point> end{};  ///< the same, `grace` behind it
 };
 
 /// What a worker needs for a problem, with inputs from a fresh seed.
@@ -105,13 +106,14 @@ class GpuMeasurer final : public Measurer {
     Reply request(const nlohmann::json& head, std::span<const std::byte> blob,
                   std::chrono::milliseconds limit);
     Reply receive(runtime::Clock::time_point since, std::chrono::milliseconds limit);
+    [[nodiscard]] bool is_given_up() const;
+    [[nodiscard]] runtime::Clock::time_point heard_until(runtime::Clock::time_point moment);
     Verdict ask_verdict(const nlohmann::json& head, std::span<const std::byte> blob,
                         std::chrono::milliseconds limit);
     [[noreturn]] void bury(bool hung, const std::string& cause);
     void count_early_death(const Death& death);
     void start_spare();
     [[nodiscard]] nlohmann::json hello() const;
-    void ensure_worker();
     void start_worker();
     void activate(const Problem& problem, cache::Image reference);
     Verdict make_ready();
