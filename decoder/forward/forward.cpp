@@ -440,6 +440,9 @@ const Forward::StepGraph& Forward::graph_of(std::int64_t sequences, std::int64_t
         one_each.filters = filters;
         step.graph = runtime::instantiate(gpu_.driver(), capture_step(one_each));
     });
+    // Else its first launch takes half a millisecond, also where the next step is to be launched in time.
+    runtime::check(gpu_.driver(), gpu_.driver().cuGraphUpload(step.graph.get(), gpu_.stream()),
+                   "bringing a step's graph to the GPU");
     return step;
 }
 
