@@ -428,6 +428,7 @@ void Forward::capture_graphs() {
             }
         }
     }
+    gpu_.wait();  // until they are on the GPU
 }
 
 const Forward::StepGraph& Forward::graph_of(std::int64_t sequences, std::int64_t kv_len, bool filters,
