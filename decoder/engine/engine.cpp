@@ -261,8 +261,7 @@ void Engine::note_drawn() {
     for (const NewToken& token : std::exchange(drawn_, {})) note(token);
 }
 
-/// Before the next step begins, whose graph takes half a millisecond to launch the first time. Few texts of a
-/// step have their first token there.
+/// Before the next step is planned and begun. Few texts of a step have their first token there.
 void Engine::hand_out_first(std::unique_lock<std::mutex>& lock) {
     const auto others =
         std::ranges::stable_partition(drawn_, [](const NewToken& token) { return token.is_first; });
