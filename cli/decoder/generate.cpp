@@ -189,14 +189,21 @@ class Generation {
         return !options_.made_up && options_.prompt_tokens == 0 && options_.prompt_ids.empty();
     }
 
+    bool has_made_up_prompts() const {
+        return options_.prompt_ids.empty() && (options_.made_up || options_.prompt_tokens > 0);
+    }
+
+    /// Each text has its own from the first token on: texts that begin alike would share pages.
+    std::vector<int> made_up_ids(std::int64_t number) const {
+        std::vector<int> ids;
+        for (std::int64_t i = 0; i < std::max<std::int64_t>(options_.prompt_tokens, 1); ++i)
+            ids.push_back(static_cast<int>(100 + (number * 3571 + i * 7919) % 10'000));
+        return ids;
+    }
+
     std::vector<int> prompt_ids() const {
         if (!options_.prompt_ids.empty()) return given_ids();
-        if (options_.made_up || options_.prompt_tokens > 0) {
-            std::vector<int> ids;
-            for (std::int64_t i = 0; i < std::max<std::int64_t>(options_.prompt_tokens, 1); ++i)
-                ids.push_back(static_cast<int>(100 + i * 7919 % 10'000));
-            return ids;
-        }
+        if (has_made_up_prompts()) return made_up_ids(0);
         std::string text = options_.prompt;
         if (!options_.prompt_file.empty())
             text += runtime::read_text_file(options_.prompt_file, decoder::max_text_bytes);
@@ -277,7 +284,8 @@ class Generation {
         for (int i = 0; i < options_.sequences; ++i) {
             texts.push_back(std::make_unique<Growing>());
             texts.back()->times.asked = Clock::now();
-            ids.push_back(engine.submit(request(prompt, i), texts.back()->listener()));
+            const std::vector<int> ids_of_text = has_made_up_prompts() ? made_up_ids(i) : prompt;
+            ids.push_back(engine.submit(request(ids_of_text, i), texts.back()->listener()));
         }
         std::string text = follow(*texts.front(), stop, [&] { engine.cancel(ids.front()); });
         for (std::size_t i = 1; i < texts.size(); ++i) {
@@ -403,7 +411,8 @@ Runner declare_generate(const Arguments& app) {
     app.add_option("--prompt-ids", options->prompt_ids,
                    "A prompt of these tokens, and tokens for the text: needs no tokenizer")
         .type_name("ID,ID...");
-    app.add_option("--prompt-tokens", options->prompt_tokens, "A prompt of so many tokens in place of a text")
+    app.add_option("--prompt-tokens", options->prompt_tokens,
+                   "A prompt of so many tokens in place of a text, each text's its own")
         .range(1, 1 << 20);
     app.add_flag("--ignore-end", options->ignore_end, "The text goes on behind the model's end token");
     app.add_flag("--made-up", options->made_up,

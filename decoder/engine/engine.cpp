@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 #include <span>
 #include <utility>
 
@@ -11,9 +12,9 @@
 namespace hone::decoder {
 namespace {
 
-/// Sequences of a step during which the next one is prepared. Fewer are planned in no time, and where all of
-/// them end by an end id, the step behind is for nobody, and whoever comes waits for it.
-constexpr std::size_t least_ahead = 8;
+/// Sequences of a step with prompts during which the next one is prepared. Where fewer are in front of their
+/// first token that is handed out before the next step begins.
+constexpr std::size_t least_beside_prompts = 8;
 /// The next step is prepared so much sooner than the one under way will end at the soonest: such a share of
 /// what that takes, and so many times what preparing took the last time.
 constexpr double early_share = 0.03;
@@ -142,24 +143,32 @@ bool Engine::finish_step(std::unique_lock<std::mutex>& lock, const std::stop_tok
     scheduler_.note_begun();
     const bool is_ready = !stop.stop_requested() && prepare_ahead(lock);
     lock.unlock();
+    bool is_launched = false;
+    std::exception_ptr failure;
+    const auto try_to = [&failure](const auto& begin) {
+        try {
+            begin();
+        } catch (...) {
+            failure = std::current_exception();
+        }
+    };
+    try_to([&] { is_launched = is_ready && launch_ahead(); });
     const std::vector<int> drawn = model_.forward().finish();
     const Clock::time_point begun = begun_;
     const Clock::time_point ended = Clock::now();
-    const bool goes_on = is_ready && !is_outdated_;
-    const auto complete = [&] {
-        lock.lock();
-        note_times(begun, ended);
-        times_.prepared_steps += goes_on ? 1 : 0;
-        if (!goes_on) scheduler_.drop_ahead();
-        drawn_ = scheduler_.complete(drawn);
-    };
-    try {
-        if (goes_on) launch(drawn);
-    } catch (...) {
-        complete();
-        throw;
+    const bool goes_on = !failure && (is_launched || (is_ready && !is_outdated_));
+    if (is_launched) {
+        begun_ = ended;
+    } else if (goes_on) {
+        try_to([&] { launch(drawn); });
     }
-    complete();
+    lock.lock();
+    note_times(begun, ended);
+    times_.prepared_steps += goes_on ? 1 : 0;
+    times_.ahead_steps += is_launched ? 1 : 0;
+    if (!goes_on) scheduler_.drop_ahead();
+    drawn_ = scheduler_.complete(drawn);
+    if (failure) std::rethrow_exception(failure);
     return goes_on;
 }
 
@@ -180,7 +189,8 @@ void Engine::prepare(const std::vector<StepPart>& parts, std::unique_lock<std::m
 /// The next step, while the GPU computes, and shortly before it has ended: who comes until then may have a
 /// part in it. Returns whether there is one.
 bool Engine::prepare_ahead(std::unique_lock<std::mutex>& lock) {
-    if (scheduler_.next().size() < least_ahead) return false;
+    const bool hands_out_first = scheduler_.load().prompt_tokens > 0;
+    if (hands_out_first && scheduler_.next().size() < least_beside_prompts) return false;
     const Clock::time_point when = time_to_prepare();
     lock.unlock();
     const bool has_ended = model_.forward().wait_until(when);
@@ -193,6 +203,16 @@ bool Engine::prepare_ahead(std::unique_lock<std::mutex>& lock) {
     prepare(parts, lock);
     preparing_s_ = seconds(Clock::now() - begun);
     return true;
+}
+
+/// What was prepared, where the GPU finds all that it needs: it goes on at once when the step under way has
+/// ended, whenever the host looks. Who comes from now on waits for it, and where all texts end by an end id
+/// it is for nobody. Returns whether it is launched.
+bool Engine::launch_ahead() {
+    const Clock::time_point begun = Clock::now();
+    const bool is_launched = !is_outdated_ && model_.forward().launch_ahead();
+    preparing_s_ += seconds(Clock::now() - begun);
+    return is_launched;
 }
 
 /// The step under way, as far as is known; 0: nothing is.
@@ -241,8 +261,7 @@ void Engine::note_drawn() {
     for (const NewToken& token : std::exchange(drawn_, {})) note(token);
 }
 
-/// Before the next step begins, whose graph takes half a millisecond to launch the first time. Few texts of a
-/// step have their first token there.
+/// Before the next step is planned and begun. Few texts of a step have their first token there.
 void Engine::hand_out_first(std::unique_lock<std::mutex>& lock) {
     const auto others =
         std::ranges::stable_partition(drawn_, [](const NewToken& token) { return token.is_first; });

@@ -52,6 +52,7 @@ struct StepTimes {
     double expected_mixed_s = 0;       ///< what these were expected to take
     double between_steps_s = 0;        ///< from a step to the next, where there was one to compute
     std::uint64_t prepared_steps = 0;  ///< that were ready when the one before ended
+    std::uint64_t ahead_steps = 0;     ///< of these, launched by then
 };
 
 struct EngineState {
@@ -116,6 +117,7 @@ class Engine final : public TokenEngine {
     [[nodiscard]] bool finish_step(std::unique_lock<std::mutex>& lock, const std::stop_token& stop);
     void prepare(const std::vector<StepPart>& parts, std::unique_lock<std::mutex>& lock);
     [[nodiscard]] bool prepare_ahead(std::unique_lock<std::mutex>& lock);
+    [[nodiscard]] bool launch_ahead();
     [[nodiscard]] double expected_s() const;
     [[nodiscard]] Clock::time_point time_to_prepare() const;
     void launch(std::span<const int> drawn);
@@ -142,7 +144,7 @@ class Engine final : public TokenEngine {
     double plain_step_s_ = 0;                    ///< what the last step without prompts took
     double other_step_s_ = 0;                    ///< and the last one with them
     double least_share_ = 1;  ///< what the quickest of the last steps took of what was expected of it
-    double preparing_s_ = 0;  ///< what it took to prepare the last step
+    double preparing_s_ = 0;  ///< what it took to prepare the last step, and to launch it ahead
     /// A request has come that the step prepared ahead would have room for.
     std::atomic<bool> is_outdated_{false};
     std::string failure_;

@@ -28,7 +28,7 @@ std::pair<const float*, const float*> Forward::kv_scales_at(std::int64_t layer) 
 
 void Forward::enqueue_append(std::int64_t layer, const Step& step) {
     const models::Model& m = model_.model;
-    const StepInputs::Arrays& in = step.inputs.device();
+    const StepInputs::Arrays& in = step.in();
     Memory& memory = *memory_;
     const Projected rows(memory.qkv, model_);
     const LayerWeights& weights = weights_.layers[elements(layer)];
@@ -70,7 +70,7 @@ void Forward::enqueue_append(std::int64_t layer, const Step& step) {
 /// pages.
 void Forward::enqueue_appending(std::int64_t layer, const Step& step) {
     const models::Model& m = model_.model;
-    const StepInputs::Arrays& in = step.inputs.device();
+    const StepInputs::Arrays& in = step.in();
     Memory& memory = *memory_;
     const LayerWeights& weights = weights_.layers[elements(layer)];
     const Projected rows(memory.qkv, model_);
@@ -103,7 +103,7 @@ void Forward::enqueue_appending(std::int64_t layer, const Step& step) {
 
 void Forward::enqueue_attention(std::int64_t layer, const Step& step) {
     if (step.one_each && operators_.appends_in_attention()) return enqueue_appending(layer, step);
-    const StepInputs::Arrays& in = step.inputs.device();
+    const StepInputs::Arrays& in = step.in();
     Memory& memory = *memory_;
     const auto [k_scale, v_scale] = kv_scales_at(layer);
     AttentionArgs args{.q = memory.qkv.data(),

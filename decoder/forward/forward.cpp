@@ -16,6 +16,9 @@ namespace {
 /// Sequences that a graph is made for: a step takes the next one that has room.
 constexpr std::int64_t graph_sizes[] = {1,   2,   4,   8,   16,  24,  32,  48,  64,  96,  128, 160,
                                         192, 224, 256, 320, 384, 448, 512, 640, 768, 896, 1024};
+/// Sequences up to which steps are launched ahead, with graphs for each turn. What launching takes is nothing
+/// beside larger steps.
+constexpr std::int64_t most_ahead = 64;
 /// In place of a token that is not there yet.
 constexpr std::int32_t not_drawn = -1;
 /// How often a wait looks for tokens until it asks the driver whether the step has failed, and what time it
@@ -52,8 +55,9 @@ Forward::Forward(const Gpu& gpu, Runtime& runtime, const Description& model, con
       weights_(weights),
       capacity_(capacity),
       operators_(runtime, model, weights, capacity),
-      small_(gpu, capacity.sequences, capacity.sequences, capacity.pages_a_sequence()),
+      small_(gpu, capacity.sequences, capacity.sequences, capacity.pages_a_sequence(), turns),
       large_(gpu, capacity.step_tokens, capacity.sequences, capacity.pages_a_sequence()) {
+    under_way_.reserve(2);
     memory_ = std::make_unique<Memory>(gpu, model, weights, capacity, workspace_bytes(operators_));
     capture_graphs();
 }
@@ -70,8 +74,8 @@ std::int64_t Forward::workspace_bytes(const Operators& operators) const {
     if (!operators.whole_steps.empty())
         workspace = std::max(workspace, operators.whole.workspace_bytes(operators.whole_steps.back()));
     if (!operators.sharing_steps.empty())
-        workspace = std::max(
-            workspace, operators.sharing.workspace_bytes(model_.model, operators.sharing_steps.back()));
+        workspace = std::max(workspace,
+                             operators.sharing.workspace_bytes(model_.model, operators.sharing_steps.back()));
     for (const AttentionKernel& kernel : operators.one_query)
         workspace = std::max(workspace, kernel.workspace_bytes({sequences, 1, capacity_.context}));
     for (const AttentionAppendKernel& kernel : operators.appending) {
@@ -82,15 +86,16 @@ std::int64_t Forward::workspace_bytes(const Operators& operators) const {
     return workspace;
 }
 
-Forward::Step Forward::step_of_one_each(const StepInputs& inputs, std::int64_t sequences,
-                                        std::int64_t kv_len) {
+Forward::Step Forward::step_of_one_each(const StepInputs& inputs, std::int64_t sequences, std::int64_t kv_len,
+                                        std::size_t turn) {
     return {.inputs = inputs,
             .tokens = sequences,
             .sequences = sequences,
             .kv_len = kv_len,
             .one_each = true,
             .longest = 1,
-            .without = {}};
+            .without = {},
+            .turn = turn};
 }
 
 void Forward::enqueue_layers(const Step& step) {
@@ -146,16 +151,14 @@ void Forward::enqueue(Part part, std::int64_t layer, const Step& step) {
 /// What attention has left and the residual stream, of rows that tokens are drawn from.
 void Forward::enqueue_drawn_rows(const Step& step) {
     Memory& memory = *memory_;
-    enqueue_rows(operators_.attended_rows, step.inputs, memory.attended, memory.drawn_attended, step.tokens);
-    enqueue_rows(operators_.rows, step.inputs, memory.x, memory.drawn_x, step.tokens);
+    enqueue_rows(operators_.attended_rows, step.in(), memory.attended, memory.drawn_attended, step.tokens);
+    enqueue_rows(operators_.rows, step.in(), memory.x, memory.drawn_x, step.tokens);
 }
 
-void Forward::enqueue_rows(const EmbeddingKernel& kernel, const StepInputs& inputs, const Bytes& from,
+void Forward::enqueue_rows(const EmbeddingKernel& kernel, const StepInputs::Arrays& in, const Bytes& from,
                            const Bytes& to, std::int64_t rows) {
-    const EmbeddingArgs args{.ids = inputs.device().last_rows,
-                             .table = from.data(),
-                             .out = to.data(),
-                             .vocabulary = capacity_.step_tokens};
+    const EmbeddingArgs args{
+        .ids = in.last_rows, .table = from.data(), .out = to.data(), .vocabulary = capacity_.step_tokens};
     require(kernel.run(gpu_.stream(), args, rows), "rows that tokens are drawn from");
 }
 
@@ -212,14 +215,14 @@ void Forward::enqueue_part(Part part, std::int64_t number, const Step& step) {
         case Part::behind_network: enqueue_norm_behind(layer.behind_network, step); return;
         case Part::last_norm: enqueue_last_norm(step); return;
         case Part::head: enqueue_head(memory_->normed.data(), step.sequences); return;
-        case Part::sampling: enqueue_sample(step.inputs, step.sequences, step.filters); return;
+        case Part::sampling: enqueue_sample(step); return;
     }
 }
 
 void Forward::enqueue_embedding(const Step& step) {
     const models::Model& m = model_.model;
-    const StepInputs::Arrays& in = step.inputs.device();
-    const EmbeddingArgs embedding{.ids = in.ids,
+    const StepInputs::Arrays& in = step.in();
+    const EmbeddingArgs embedding{.ids = step.one_each ? tokens_of(turn_before(step.turn)).data() : in.ids,
                                   .table = weights_.embedding,
                                   .position_ids = in.positions,
                                   .position_table = weights_.positions,
@@ -325,8 +328,8 @@ void Forward::enqueue_sharing_output(const LayerWeights& layer, const Step& step
 void Forward::enqueue_sharing_network(std::int64_t number, const Step& step) {
     const bool is_last = number + 1 == model_.model.num_hidden_layers;
     SharedNormArgs args = sharing_args(step);
-    args.next_weight = is_last ? weights_.final_norm.weight
-                               : weights_.layers[elements(number + 1)].attention_norm.weight;
+    args.next_weight =
+        is_last ? weights_.final_norm.weight : weights_.layers[elements(number + 1)].attention_norm.weight;
     require(operators_.sharing.run_network(gpu_.stream(), model_.model, weights_.layers[elements(number)],
                                            args, step.tokens),
             "feed-forward network");
@@ -390,8 +393,8 @@ void Forward::enqueue_head(const void* x, std::int64_t rows) {
     require(operators_.head.run(gpu_.stream(), weights_.head, args, rows), "language head");
 }
 
-void Forward::enqueue_sample(const StepInputs& inputs, std::int64_t rows, bool filters) {
-    const StepInputs::Arrays& in = inputs.device();
+void Forward::enqueue_sample(const Step& step) {
+    const StepInputs::Arrays& in = step.in();
     const SampleArgs args{.logits = memory_->logits.data(),
                           .temperature = in.temperature,
                           .top_k = in.top_k,
@@ -399,9 +402,9 @@ void Forward::enqueue_sample(const StepInputs& inputs, std::int64_t rows, bool f
                           .min_p = in.min_p,
                           .seed = in.seed,
                           .counter = in.counter,
-                          .out = memory_->drawn.data()};
-    const SampleKernel& kernel = filters ? operators_.filtered_sample : operators_.sample;
-    require(kernel.run(gpu_.stream(), args, rows), "sampling");
+                          .out = tokens_of(step.turn).data()};
+    const SampleKernel& kernel = step.filters ? operators_.filtered_sample : operators_.sample;
+    require(kernel.run(gpu_.stream(), args, step.sequences), "sampling");
 }
 
 std::int64_t Forward::padded(std::int64_t sequences) const {
@@ -419,20 +422,28 @@ void Forward::capture_graphs() {
     for (std::int64_t sequences = 1; sequences <= capacity_.sequences; ++sequences) {
         if (padded(sequences) != sequences) continue;
         for (std::int64_t length = 1; length <= capacity_.context; length = length_bucket(length) + 1) {
-            for (const bool filters : {false, true}) static_cast<void>(graph_of(sequences, length, filters));
+            for (const bool filters : {false, true}) {
+                for (std::size_t turn = 0; turn < (sequences <= most_ahead ? turns : 1); ++turn)
+                    static_cast<void>(graph_of(sequences, length, filters, turn));
+            }
         }
     }
+    gpu_.wait();  // until they are on the GPU
 }
 
-const Forward::StepGraph& Forward::graph_of(std::int64_t sequences, std::int64_t kv_len, bool filters) {
-    const GraphKind kind{padded(sequences), length_bucket(kv_len), filters};
+const Forward::StepGraph& Forward::graph_of(std::int64_t sequences, std::int64_t kv_len, bool filters,
+                                            std::size_t turn) {
+    const GraphKind kind{padded(sequences), length_bucket(kv_len), filters, turn};
     StepGraph& step = graphs_[kind];
     if (step.graph) return step;
     step.calls = runtime_.record_graph([&] {
-        Step one_each = step_of_one_each(small_, kind.sequences, kind.kv_len);
+        Step one_each = step_of_one_each(small_, kind.sequences, kind.kv_len, kind.turn);
         one_each.filters = filters;
         step.graph = runtime::instantiate(gpu_.driver(), capture_step(one_each));
     });
+    // Else its first launch takes half a millisecond, also where the next step is to be launched in time.
+    runtime::check(gpu_.driver(), gpu_.driver().cuGraphUpload(step.graph.get(), gpu_.stream()),
+                   "bringing a step's graph to the GPU");
     return step;
 }
 
@@ -444,14 +455,14 @@ runtime::Graph Forward::capture_step(const Step& step) {
     });
 }
 
-/// Filled up to the size of a graph.
+/// Filled up to the size of a graph, and of its turn, where there are several.
 Forward::Step Forward::step_of_singles(std::span<const StepPart> parts) {
     std::int64_t kv_len = 1;
     for (const StepPart& part : parts) kv_len = std::max<std::int64_t>(kv_len, part.begin + 1);
     const std::int64_t room = padded(std::ssize(parts));
     small_.begin();
     small_.fill_one_each(parts, room);
-    return step_of_one_each(small_, room, kv_len);
+    return step_of_one_each(small_, room, kv_len, room <= most_ahead ? turn_after(turn_) : 0);
 }
 
 Forward::Step Forward::step_of_any(std::span<const StepPart> parts) {
@@ -463,7 +474,8 @@ Forward::Step Forward::step_of_any(std::span<const StepPart> parts) {
             .kv_len = packed.kv_len,
             .longest = packed.longest,
             .prompts = packed.prompts,
-            .without = {}};
+            .without = {},
+            .turn = turn_after(turn_)};
 }
 
 void Forward::fill_draws(const StepInputs& inputs, std::span<const Draw> draws) {
@@ -484,27 +496,57 @@ void Forward::prepare(std::span<const StepPart> parts, std::span<const Draw> dra
     const bool one_each = std::ranges::all_of(
         parts, [](const StepPart& part) { return part.samples && part.tokens.size() == 1; });
     prepared_.emplace(one_each ? step_of_singles(parts) : step_of_any(parts), std::ssize(draws));
-    prepared_->step.filters =
-        std::ranges::any_of(draws, [](const Draw& draw) { return draw.wishes.filters(); });
-    fill_draws(prepared_->step.inputs, draws);
+    Step& step = prepared_->step;
+    step.filters = std::ranges::any_of(draws, [](const Draw& draw) { return draw.wishes.filters(); });
+    fill_draws(step.inputs, draws);
+    if (!one_each || under_way_.empty() || under_way_.front().turn == step.turn) return;
+    for (prepared_->is_in_place = true; const StepPart& part : parts)
+        prepared_->is_in_place = prepared_->is_in_place && part.awaited == &part - parts.data();
+    step.inputs.send_ahead(step.sequences, step.turn);
+    prepared_->is_sent = true;
 }
 
 void Forward::launch(std::span<const int> drawn) {
-    Step& step = prepared_->step;
-    rows_ = prepared_->rows;
+    const Step& step = prepared_->step;
+    under_way_.clear();
     step.inputs.fill_awaited(drawn);
-    expect_tokens(step.one_each ? step.sequences : rows_);
-    step.inputs.send(step.sequences);
-    if (step.one_each) return launch_graph(step);
-    enqueue_prompts(step, rows_);
-    if (rows_ == 0) return;
-    step.sequences = rows_;
-    enqueue(Part::head, 0, step);
-    enqueue(Part::sampling, 0, step);
+    if (step.one_each) {
+        const std::span ids(step.inputs.host().ids, elements(step.sequences));
+        std::ranges::copy(ids, tokens_of(turn_before(step.turn)).begin());
+    }
+    begin_prepared();
+}
+
+/// Rows of nobody read what such rows have drawn: any token will do.
+bool Forward::launch_ahead() {
+    const bool is_there = prepared_->is_in_place && under_way_.size() == 1 &&
+                          under_way_.front().turn == turn_before(prepared_->step.turn) &&
+                          under_way_.front().sampled >= prepared_->step.sequences;
+    if (is_there) begin_prepared();
+    return is_there;
+}
+
+void Forward::begin_prepared() {
+    Step& step = prepared_->step;
+    const std::int64_t rows = prepared_->rows;
+    const UnderWay begun{step.turn, rows, step.one_each ? step.sequences : rows};
+    expect_tokens(begun);
+    while (!gpu_.has_copied()) pause();  // also the inputs of one that was prepared and dropped
+    if (!prepared_->is_sent) step.inputs.send(step.sequences, step.one_each ? step.turn : 0);
+    if (step.one_each) {
+        launch_graph(step);
+    } else {
+        enqueue_prompts(step, rows);
+        step.sequences = rows;
+        if (rows > 0) enqueue(Part::head, 0, step);
+        if (rows > 0) enqueue(Part::sampling, 0, step);
+    }
+    turn_ = step.turn;
+    under_way_.push_back(begun);
 }
 
 void Forward::launch_graph(const Step& step) {
-    const StepGraph& graph = graph_of(step.sequences, step.kv_len, step.filters);
+    const StepGraph& graph = graph_of(step.sequences, step.kv_len, step.filters, step.turn);
     runtime::check(gpu_.driver(), gpu_.driver().cuGraphLaunch(graph.graph.get(), gpu_.stream()),
                    "launching a step's graph");
     graph.calls.launched();
@@ -512,22 +554,28 @@ void Forward::launch_graph(const Step& step) {
 
 void Forward::start(std::span<const StepPart> parts, std::span<const Draw> draws,
                     std::optional<Part> without) {
+    under_way_.clear();
     prepare(parts, draws);
     prepared_->step.without = without;
     launch({});
 }
 
-/// Tokens of so many rows will be written to the host's memory.
-void Forward::expect_tokens(std::int64_t rows) {
-    sampled_ = rows;
-    std::ranges::fill(memory_->drawn.span().first(elements(rows)), not_drawn);
+/// In the host's memory.
+std::span<std::int32_t> Forward::tokens_of(std::size_t turn) const {
+    const std::size_t room = elements(capacity_.sequences);
+    return memory_->drawn.span().subspan(turn * room, room);
+}
+
+void Forward::expect_tokens(const UnderWay& step) {
+    std::ranges::fill(tokens_of(step.turn).first(elements(step.sampled)), not_drawn);
 }
 
 bool Forward::has_tokens() const {
-    return sampled_ > 0 &&
-           std::ranges::none_of(memory_->drawn.span().first(elements(sampled_)), [](auto& token) {
-               return std::atomic_ref(token).load(std::memory_order_acquire) == not_drawn;
-           });
+    if (under_way_.empty() || under_way_.front().sampled == 0) return false;
+    const UnderWay& step = under_way_.front();
+    return std::ranges::none_of(tokens_of(step.turn).first(elements(step.sampled)), [](auto& token) {
+        return std::atomic_ref(token).load(std::memory_order_acquire) == not_drawn;
+    });
 }
 
 // The driver says that a kernel has ended some microseconds after what it wrote is there, and after a longer
@@ -543,12 +591,14 @@ bool Forward::wait_until(std::chrono::steady_clock::time_point end) {
 
 std::vector<int> Forward::finish() {
     static_cast<void>(wait_until(std::chrono::steady_clock::time_point::max()));
+    const UnderWay step = under_way_.front();
     std::vector<int> tokens;
-    tokens.reserve(elements(rows_));
-    for (const std::int32_t token : memory_->drawn.span().first(elements(rows_))) {
+    tokens.reserve(elements(step.rows));
+    for (const std::int32_t token : tokens_of(step.turn).first(elements(step.rows))) {
         if (token < 0 || token >= model_.model.vocab_size) throw DecoderError(no_token(token, tokens.size()));
         tokens.push_back(token);
     }
+    under_way_.erase(under_way_.begin());
     return tokens;
 }
 
@@ -559,7 +609,7 @@ std::string Forward::no_token(std::int32_t found, std::size_t row) const {
         "the GPU says that a step has ended and wrote {} for row {} of {}; allowed: 0 to {}; the driver "
         "reported no error: hone tune --op rmsnorm --fields \"dtype=bf16 hidden=4096\" says whether this GPU "
         "computes right",
-        what, row, rows_, model_.model.vocab_size - 1);
+        what, row, under_way_.front().rows, model_.model.vocab_size - 1);
 }
 
 }  // namespace hone::decoder

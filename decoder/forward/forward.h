@@ -84,12 +84,17 @@ class Forward {
     /// Begins to compute what was prepared last, behind the step whose tokens finish() has given, `drawn`:
     /// the GPU is at work when it returns. Throws CudaError or Error.
     void launch(std::span<const int> drawn);
-    /// Both, where no part waits for a token.
+    /// Begins the same while the step before is computed, and reads its tokens on the GPU: where each text
+    /// has the place that it has there. Returns whether that is so; else launch() has to follow finish().
+    /// Throws as launch().
+    [[nodiscard]] bool launch_ahead();
+    /// prepare() and launch(), where no part waits for a token.
     void start(std::span<const StepPart> parts, std::span<const Draw> draws) { start(parts, draws, {}); }
-    /// Waits for what was launched until then. Returns whether finish() has nothing left to wait for.
+    /// Waits until then for the step that finish() is to end. Returns whether that has nothing left to wait
+    /// for.
     [[nodiscard]] bool wait_until(std::chrono::steady_clock::time_point end);
-    /// Waits for what was launched. Returns the tokens, as many as draws. Throws CudaError, and DecoderError
-    /// where the GPU left no token of the vocabulary.
+    /// Waits for the step under way, the older one of two. Returns the tokens, as many as draws. Throws
+    /// CudaError, and DecoderError where the GPU left no token of the vocabulary.
     [[nodiscard]] std::vector<int> finish();
 
     /// Natural logarithms of what the model gives each token but the first, as a text from its beginning: 2
@@ -143,6 +148,10 @@ class Forward {
         bool drawn_rows = false;
         bool filters = false;         ///< tokens are drawn from some of the vocabulary
         std::optional<Part> without;  ///< left out, for benchmarks
+        std::size_t turn = 0;         ///< of `turns`: where its tokens go
+
+        /// On the GPU.
+        [[nodiscard]] const StepInputs::Arrays& in() const { return inputs.device(one_each ? turn : 0); }
     };
     /// Throws DecoderError where an operator refuses a call, and Error with the driver's words where that
     /// does.
@@ -150,12 +159,19 @@ class Forward {
 
     struct Prepared {
         Step step;
-        std::int64_t rows = 0;  ///< that tokens are drawn from
+        std::int64_t rows = 0;     ///< that tokens are drawn from
+        bool is_in_place = false;  ///< each text where it is in the step before, whose token is its last one
+        bool is_sent = false;      ///< its inputs are on their way beside the step before
+    };
+    struct UnderWay {
+        std::size_t turn = 0;
+        std::int64_t rows = 0;     ///< that tokens are drawn from
+        std::int64_t sampled = 0;  ///< these, and those of nobody that fill a graph up
     };
     /// Without this part, for benchmarks: of steps with prompts alone.
     void start(std::span<const StepPart> parts, std::span<const Draw> draws, std::optional<Part> without);
     [[nodiscard]] static Step step_of_one_each(const StepInputs& inputs, std::int64_t sequences,
-                                               std::int64_t kv_len);
+                                               std::int64_t kv_len, std::size_t turn = 0);
     void enqueue_layers(const Step& step);
     void enqueue_prompts(const Step& step, std::int64_t rows);
     void enqueue_first_layers(const Step& step, std::int64_t layers);
@@ -163,7 +179,7 @@ class Forward {
     void enqueue_behind_attention(std::int64_t layer, const Step& step);
     void enqueue(Part part, std::int64_t layer, const Step& step);
     void enqueue_drawn_rows(const Step& step);
-    void enqueue_rows(const EmbeddingKernel& kernel, const StepInputs& inputs, const Bytes& from,
+    void enqueue_rows(const EmbeddingKernel& kernel, const StepInputs::Arrays& in, const Bytes& from,
                       const Bytes& to, std::int64_t rows);
     void enqueue_part(Part part, std::int64_t layer, const Step& step);
     void enqueue_embedding(const Step& step);
@@ -188,7 +204,7 @@ class Forward {
     void enqueue_attention(std::int64_t layer, const Step& step);
     void enqueue_append(std::int64_t layer, const Step& step);
     void enqueue_head(const void* x, std::int64_t rows);
-    void enqueue_sample(const StepInputs& inputs, std::int64_t rows, bool filters);
+    void enqueue_sample(const Step& step);
     void read_logits(std::int64_t first, std::span<std::byte> to, std::int64_t rows);
     [[nodiscard]] bool has(Part part, const Step& step) const;
     [[nodiscard]] bool is_whole(const Step& step) const;
@@ -198,6 +214,7 @@ class Forward {
         std::int64_t sequences = 0;
         std::int64_t kv_len = 0;
         bool filters = false;
+        std::size_t turn = 0;
         auto operator<=>(const GraphKind&) const = default;
     };
     struct StepGraph {
@@ -207,8 +224,8 @@ class Forward {
     void capture_graphs();
     /// Of a step of so many sequences, or of the next number and length that graphs are made for. Captured if
     /// it is not there: all are from the start, until take().
-    [[nodiscard]] const StepGraph& graph_of(std::int64_t sequences, std::int64_t kv_len,
-                                            bool filters = false);
+    [[nodiscard]] const StepGraph& graph_of(std::int64_t sequences, std::int64_t kv_len, bool filters = false,
+                                            std::size_t turn = 0);
     [[nodiscard]] runtime::Graph capture_step(const Step& step);
     void fill_for_timing(std::int64_t sequences, std::int64_t kv_len);
     /// With so many keys of each row.
@@ -233,9 +250,11 @@ class Forward {
     /// Both write the inputs of a step of these parts.
     [[nodiscard]] Step step_of_singles(std::span<const StepPart> parts);
     [[nodiscard]] Step step_of_any(std::span<const StepPart> parts);
+    void begin_prepared();
     void launch_graph(const Step& step);
     void fill_draws(const StepInputs& inputs, std::span<const Draw> draws);
-    void expect_tokens(std::int64_t rows);
+    [[nodiscard]] std::span<std::int32_t> tokens_of(std::size_t turn) const;
+    void expect_tokens(const UnderWay& step);
     [[nodiscard]] bool has_tokens() const;
     [[nodiscard]] std::string no_token(std::int32_t found, std::size_t row) const;
 
@@ -250,8 +269,8 @@ class Forward {
     std::unique_ptr<Memory> memory_;
     std::unique_ptr<Variation> mark_;
     std::optional<Prepared> prepared_;
-    std::int64_t rows_ = 0;     ///< that the step under way draws tokens from
-    std::int64_t sampled_ = 0;  ///< these, and those of nobody that fill a graph up
+    std::size_t turn_ = 0;             ///< of the step that was launched last
+    std::vector<UnderWay> under_way_;  ///< the older one first, of two
     std::map<GraphKind, StepGraph> graphs_;
 };
 

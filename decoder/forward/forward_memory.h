@@ -14,6 +14,13 @@ namespace hone::decoder {
 
 [[nodiscard]] inline std::size_t elements(std::int64_t count) { return static_cast<std::size_t>(count); }
 
+/// Steps take turns: each has a place of its own for the tokens that it draws, and reads those of the step
+/// before. A step that is launched while the one before is computed, which may not have read yet, needs a
+/// third, to be cleared for its own. So graphs are made once for each turn.
+constexpr std::size_t turns = 3;
+[[nodiscard]] constexpr std::size_t turn_after(std::size_t turn) { return (turn + 1) % turns; }
+[[nodiscard]] constexpr std::size_t turn_before(std::size_t turn) { return (turn + turns - 1) % turns; }
+
 /// What lies between the operators. x is the residual stream, `delta` what the next norm adds to it.
 struct Forward::Memory {
     Memory(const Gpu& gpu, const Description& model, const ModelWeights& weights, const Capacity& capacity,
@@ -29,7 +36,7 @@ struct Forward::Memory {
           drawn_attended(gpu.driver(), row_bytes(model, capacity.sequences, model.q_width())),
           logits(gpu.driver(), row_bytes(model, capacity.sequences, model.model.vocab_size)),
           workspace(gpu.driver(), elements(workspace_bytes)),
-          drawn(gpu.driver(), elements(capacity.sequences)),
+          drawn(gpu.driver(), turns * elements(capacity.sequences)),
           start(runtime::create_event(gpu.driver())),
           stop(runtime::create_event(gpu.driver())) {
         std::ranges::fill(drawn.span(), 0);
@@ -89,8 +96,8 @@ struct Forward::Memory {
 
     Bytes x;
     Bytes delta;
-    Bytes normed;                                ///< numbers, or codes of a byte
-    runtime::DeviceBuffer<float> squares;        ///< where products share norms; normed is not normalized then
+    Bytes normed;                          ///< numbers, or codes of a byte
+    runtime::DeviceBuffer<float> squares;  ///< where products share norms; normed is not normalized then
     runtime::DeviceBuffer<float> normed_scales;  ///< of rows that are codes
     Bytes qkv;
     Bytes attended;
@@ -98,7 +105,8 @@ struct Forward::Memory {
     Bytes drawn_attended;
     Bytes logits;
     Bytes workspace;
-    /// The host's memory, which the GPU writes to: a copy of a few numbers takes as long as a small kernel.
+    /// The host's memory, which the GPU writes to and the next step reads: a copy of a few numbers takes as
+    /// long as a small kernel. [turns, sequences]
     runtime::PinnedBuffer<std::int32_t> drawn;
     runtime::DeviceBuffer<float> angles;  ///< cosines, then sines
     std::vector<Bytes> keys;              ///< of each layer: [pages, page_size, kv_heads, head_dim]

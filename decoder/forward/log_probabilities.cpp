@@ -89,7 +89,7 @@ std::vector<double> Forward::log_probabilities(std::span<const int> text) {
 void Forward::read_logits(std::int64_t first, std::span<std::byte> to, std::int64_t rows) {
     for (std::int64_t i = 0; i < rows; ++i) large_.host().last_rows[i] = static_cast<std::int32_t>(first + i);
     large_.send(capacity_.sequences);
-    enqueue_rows(operators_.rows, large_, memory_->normed, memory_->drawn_x, rows);
+    enqueue_rows(operators_.rows, large_.device(), memory_->normed, memory_->drawn_x, rows);
     enqueue_head(memory_->drawn_x.data(), rows);
     gpu_.wait();
     const runtime::Driver& driver = gpu_.driver();

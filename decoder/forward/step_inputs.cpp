@@ -33,20 +33,23 @@ std::int64_t block_bytes(std::int64_t tokens, std::int64_t sequences, std::int64
 }  // namespace
 
 StepInputs::StepInputs(const Gpu& gpu, std::int64_t tokens, std::int64_t sequences,
-                       std::int64_t pages_a_sequence)
+                       std::int64_t pages_a_sequence, std::size_t blocks)
     : gpu_(gpu),
       tokens_(tokens),
       sequences_(sequences),
       pages_a_sequence_(pages_a_sequence),
-      device_memory_(gpu.driver(),
-                     static_cast<std::size_t>(block_bytes(tokens, sequences, pages_a_sequence))),
-      device_(arrays_from(device_memory_.data())),
       sides_{side(), side()} {
+    for (std::size_t i = 0; i < blocks; ++i) {
+        Bytes memory(gpu.driver(), sides_[0].memory.size());
+        const Arrays arrays = arrays_from(memory.data());
+        blocks_.push_back({std::move(memory), arrays});
+    }
     awaited_.reserve(static_cast<std::size_t>(sequences));
 }
 
 StepInputs::Side StepInputs::side() const {
-    runtime::PinnedBuffer<std::byte> memory(gpu_.driver(), device_memory_.size());
+    runtime::PinnedBuffer<std::byte> memory(
+        gpu_.driver(), static_cast<std::size_t>(block_bytes(tokens_, sequences_, pages_a_sequence_)));
     std::ranges::fill(memory.span(), std::byte{0});
     const Arrays arrays = arrays_from(memory.data());
     return {std::move(memory), arrays};
@@ -129,12 +132,12 @@ void StepInputs::fill_awaited(std::span<const int> drawn) const {
     for (const Awaited& one : awaited_) host().ids[one.row] = drawn[static_cast<std::size_t>(one.drawn)];
 }
 
-void StepInputs::send(std::int64_t sequences) const {
+void StepInputs::send(CUstream stream, std::int64_t sequences, std::size_t block) const {
     const std::byte* const begin = sides_[side_].memory.data();
     const auto* const end = host().pages + sequences * pages_a_sequence_;
     const auto bytes = static_cast<std::size_t>(reinterpret_cast<const std::byte*>(end) - begin);
     runtime::check(gpu_.driver(),
-                   gpu_.driver().cuMemcpyHtoDAsync(device_memory_.address(), begin, bytes, gpu_.stream()),
+                   gpu_.driver().cuMemcpyHtoDAsync(blocks_[block].memory.address(), begin, bytes, stream),
                    "copying a step's inputs to the GPU");
 }
 

@@ -1,6 +1,6 @@
 // What a step is told: whose tokens, at which positions, in which pages, and how tokens are drawn. Written by
-// the host, while the step before is computed and its own inputs may still be on their way; copied to the GPU
-// as one block, whose addresses never change, so that graphs may hold them.
+// the host, while the step before is computed and its own inputs may still be on their way; copied as one
+// block to one of the GPU's blocks, whose addresses never change, so that graphs may hold them.
 #pragma once
 
 #include <array>
@@ -35,8 +35,9 @@ struct PackedStep {
 
 class StepInputs {
   public:
-    /// Has room for so many tokens and sequences. Throws CudaError.
-    StepInputs(const Gpu& gpu, std::int64_t tokens, std::int64_t sequences, std::int64_t pages_a_sequence);
+    /// Has room for so many tokens and sequences, in each of so many blocks on the GPU. Throws CudaError.
+    StepInputs(const Gpu& gpu, std::int64_t tokens, std::int64_t sequences, std::int64_t pages_a_sequence,
+               std::size_t blocks = 1);
 
     /// The arrays on one side: host or GPU.
     struct Arrays {
@@ -56,7 +57,7 @@ class StepInputs {
     };
     /// Of the step that is written, since begin().
     [[nodiscard]] const Arrays& host() const { return sides_[side_].arrays; }
-    [[nodiscard]] const Arrays& device() const { return device_; }
+    [[nodiscard]] const Arrays& device(std::size_t block = 0) const { return blocks_[block].arrays; }
     [[nodiscard]] std::int64_t pages_a_sequence() const { return pages_a_sequence_; }
 
     /// Another step is written from now on: beside the one that was sent last.
@@ -70,11 +71,20 @@ class StepInputs {
     void fill_awaited(std::span<const int> drawn) const;
 
     /// Enqueues the copy of what steps of up to so many sequences read.
-    void send(std::int64_t sequences) const;
+    void send(std::int64_t sequences, std::size_t block = 0) const { send(gpu_.stream(), sequences, block); }
+    /// The same at once, whatever is computed: no step under way may read that block. gpu.has_copied() says
+    /// when it is there.
+    void send_ahead(std::int64_t sequences, std::size_t block) const {
+        send(gpu_.copies(), sequences, block);
+    }
 
   private:
     struct Side {
         runtime::PinnedBuffer<std::byte> memory;
+        Arrays arrays;
+    };
+    struct Block {
+        Bytes memory;
         Arrays arrays;
     };
     struct Awaited {
@@ -83,13 +93,13 @@ class StepInputs {
     };
     Arrays arrays_from(std::byte* base) const;
     [[nodiscard]] Side side() const;
+    void send(CUstream stream, std::int64_t sequences, std::size_t block) const;
 
     const Gpu& gpu_;
     std::int64_t tokens_;
     std::int64_t sequences_;
     std::int64_t pages_a_sequence_;
-    Bytes device_memory_;
-    Arrays device_;
+    std::vector<Block> blocks_;  ///< the GPU's
     std::array<Side, 2> sides_;  ///< the host's
     std::size_t side_ = 0;
     std::vector<Awaited> awaited_;  ///< of the step that is written

@@ -1,4 +1,5 @@
-// One GPU as the decoder uses it: driver, context and a stream. What it makes must not outlive it.
+// One GPU as the decoder uses it: driver, context, a stream, and one for copies beside it. What it makes must
+// not outlive it.
 #pragma once
 
 #include <memory>
@@ -18,26 +19,34 @@ class Gpu {
     explicit Gpu(int device)
         : driver_(runtime::Driver::load()),
           context_(driver_, device),
-          stream_(runtime::create_stream(*driver_)) {}
+          stream_(runtime::create_stream(*driver_)),
+          copies_(runtime::create_stream(*driver_)) {}
 
     [[nodiscard]] const runtime::Driver& driver() const { return *driver_; }
     [[nodiscard]] CUcontext context() const { return context_.get(); }
     [[nodiscard]] CUstream stream() const { return stream_.get(); }
+    /// For copies that wait for nothing that the other stream computes.
+    [[nodiscard]] CUstream copies() const { return copies_.get(); }
     /// Whether all work of the stream has ended. Never waits. Throws CudaError for what has failed.
-    [[nodiscard]] bool done() const {
-        const CUresult result = driver_->cuStreamQuery(stream_.get());
-        if (result == CUDA_ERROR_NOT_READY) return false;
-        runtime::check(*driver_, result, "waiting for the GPU");
-        return true;
-    }
+    [[nodiscard]] bool done() const { return done(stream_.get()); }
+    /// The same of the copies.
+    [[nodiscard]] bool has_copied() const { return done(copies_.get()); }
     void wait() const {
         runtime::check(*driver_, driver_->cuStreamSynchronize(stream_.get()), "waiting for the GPU");
     }
 
   private:
+    [[nodiscard]] bool done(CUstream stream) const {
+        const CUresult result = driver_->cuStreamQuery(stream);
+        if (result == CUDA_ERROR_NOT_READY) return false;
+        runtime::check(*driver_, result, "waiting for the GPU");
+        return true;
+    }
+
     std::shared_ptr<const runtime::Driver> driver_;
     runtime::PrimaryContext context_;
     runtime::Stream stream_;
+    runtime::Stream copies_;
 };
 
 }  // namespace hone::decoder

@@ -62,8 +62,9 @@ std::string Metrics::text(const EngineState& engine, int requests) const {
     append(text, "hone_steps_total", "counter", "Steps computed", engine.counters.steps);
     append(text, "hone_mixed_steps_total", "counter", "Of these, with prompts beside texts that grow",
            engine.counters.mixed_steps);
-    append(text, "hone_prepared_steps_total", "counter",
-           "Of these, prepared while the one before was computed", engine.times.prepared_steps);
+    append(text, "hone_prepared_steps_total", "counter", "Steps prepared while the one before was computed",
+           engine.times.prepared_steps);
+    append(text, "hone_ahead_steps_total", "counter", "Of these, launched by then", engine.times.ahead_steps);
     append(text, "hone_steps_seconds_total", "counter", "Time of all steps", engine.times.steps_s);
     append(text, "hone_mixed_steps_seconds_total", "counter",
            "Time of those with prompts beside texts that grow", engine.times.mixed_steps_s);

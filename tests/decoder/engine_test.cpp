@@ -144,12 +144,12 @@ TEST_CASE(
         const RunningModel model(options);
         return machine.live("graph_exec");
     };
-    constexpr int samplers = 2;
-    CHECK(graphs(1024) == 1 * samplers);
-    CHECK(graphs(2304) == 2 * samplers);
-    CHECK(graphs(16384) == 3 * samplers);
-    CHECK(graphs(16400) == 4 * samplers);
-    CHECK(graphs(131072) == 5 * samplers);
+    constexpr int kinds = 2 * 3;  // samplers and turns
+    CHECK(graphs(1024) == 1 * kinds);
+    CHECK(graphs(2304) == 2 * kinds);
+    CHECK(graphs(16384) == 3 * kinds);
+    CHECK(graphs(16400) == 4 * kinds);
+    CHECK(graphs(131072) == 5 * kinds);
     CHECK(graph_length(1) == 1024);
     CHECK(graph_length(1024) == 1024);
     CHECK(graph_length(1025) == 4096);
@@ -339,14 +339,52 @@ TEST_CASE(
     CHECK(model.runtime().counters().failed_launches == 0);
 }
 
-TEST_CASE("who comes when the next step has been prepared has a part in it, where there is room") {
-    // The sixth step takes longer than was expected, so that the seventh is prepared early.
+TEST_CASE("tokens follow each other also where the next step is launched before the host has them") {
+    const test::FakeMachine machine(late_by(2000) + ";launch:match=sample_row:seeded");
+    RunningModel model(small_options());
+    Engine engine(model);
+    const auto texts = [&](int count, int end) {
+        std::vector<Heard> heard(static_cast<std::size_t>(count));
+        for (int i = 0; i < count; ++i) {
+            engine.submit(
+                {.prompt = {1, 2, i}, .max_new_tokens = 60, .wishes = {.seed = i}, .end_ids = {end}},
+                heard[static_cast<std::size_t>(i)].listener());
+        }
+        for (int i = 0; i < count; ++i) {
+            CAPTURE(i);
+            std::vector<int> expected;
+            while (std::ssize(expected) < 60 && (expected.empty() || expected.back() != end))
+                expected.push_back(static_cast<int>((31 * i + 7 * std::ssize(expected)) % 997));
+            std::vector<int> tokens;
+            for (const NewToken& token : heard[static_cast<std::size_t>(i)].tokens())
+                tokens.push_back(token.token);
+            CHECK(tokens == expected);
+        }
+    };
+    texts(1, -1);
+    const std::uint64_t of_one = engine.state().times.ahead_steps;
+    CHECK(of_one > 10);
+    texts(1, 7 * 30);  // ends where the next step is under way, for nobody
+    texts(3, -1);
+    CHECK(engine.state().times.ahead_steps > of_one + 20);
+    CHECK(engine.state().pages_used == 0);
+    CHECK(model.runtime().counters().failed_launches == 0);
+}
+
+namespace {
+
+/// How many tokens the first of so many texts has when one that comes during a step that takes longer than
+/// was expected, behind which the next one has been prepared early, gets its first.
+int heard_when_another_begins(int texts) {
     const test::FakeMachine machine(late_by(2000) + ";" + late_by(400'000) + ":after=6:times=1");
-    RunningModel model(options_of_many());
+    ModelOptions options = options_of_many();
+    options.max_sequences = 96;
+    options.max_step_tokens = 256;
+    RunningModel model(options);
     Engine engine(model);
     std::promise<void> sixth;
     int heard_of_first = 0;
-    for (int i = 0; i < 8; ++i) {
+    for (int i = 0; i < texts; ++i) {
         engine.submit({.prompt = {1, i}, .max_new_tokens = 12}, {.on_token =
                                                                      [&, i](const NewToken&) {
                                                                          if (i == 0 && ++heard_of_first == 5)
@@ -360,7 +398,14 @@ TEST_CASE("who comes when the next step has been prepared has a part in it, wher
     engine.submit({.prompt = {2, 2}, .max_new_tokens = 1},
                   {.on_token = [&](const NewToken&) { heard_before.set_value(heard_of_first); },
                    .on_failure = [](const std::string&) {}});
-    CHECK(heard_before.get_future().get() <= 7);  // with the seventh step's tokens
+    return heard_before.get_future().get();
+}
+
+}  // namespace
+
+TEST_CASE("who comes when the next step has been prepared has a part in it, where that is not launched") {
+    CHECK(heard_when_another_begins(66) <= 7);
+    CHECK(heard_when_another_begins(8) <= 8);  // its seventh is launched
 }
 
 TEST_CASE("requests that are cancelled at any time hear nothing more, and others all that is theirs") {
@@ -393,6 +438,7 @@ TEST_CASE("requests that are cancelled at any time hear nothing more, and others
 TEST_CASE(
     "texts are as their seeds and counters say, whoever comes, ends, leaves and gives way beside them") {
     std::uint64_t prepared = 0;
+    std::uint64_t ahead = 0;
     std::uint64_t preemptions = 0;
     for (unsigned round = 0; round < 6; ++round) {
         std::minstd_rand random(round + 1);
@@ -430,10 +476,13 @@ TEST_CASE(
             CHECK(tokens == expected[i]);
         }
         prepared += engine.state().times.prepared_steps;
+        ahead += engine.state().times.ahead_steps;
         preemptions += engine.state().counters.preemptions;
         CHECK(engine.state().pages_used == 0);
     }
     CHECK(prepared > 50);
+    CHECK(ahead > 5);
+    CHECK(ahead < prepared);
     CHECK(preemptions > 0);
 }
 

@@ -448,7 +448,7 @@ TEST_CASE("metrics have Prometheus' form: each family is described once, in fron
             CHECK(kind == "_sum");
         }
     }
-    CHECK(types.size() == 20);
+    CHECK(types.size() == 21);
 }
 
 TEST_CASE("a GPU that fails: 503 to all, and the server ends with the reason") {

@@ -135,6 +135,27 @@ TEST_CASE("tokens that a step waits for come in their places, whoever drew them 
     CHECK(std::vector(in.ids, in.ids + 4) == std::vector{1, 800, 3, 0});
 }
 
+TEST_CASE("a step goes to the block that it is sent to, and leaves the others") {
+    const test::FakeMachine fakes;
+    const Gpu gpu(0);
+    StepInputs inputs(gpu, 8, 8, 8, 2);
+    Parts some;
+    some.add(1, 3, true);
+    some.add(1, 4, true);
+    const auto send = [&](const StepPart& part, std::size_t block) {
+        inputs.begin();
+        inputs.fill_one_each({&part, 1}, 1);
+        inputs.send_ahead(1, block);
+        CHECK(gpu.has_copied());
+    };
+    send(some.parts[0], 0);
+    send(some.parts[1], 1);
+    CHECK(*inputs.device(0).positions == 3);  // the fake GPU's memory is the host's
+    CHECK(*inputs.device(1).positions == 4);
+    send(some.parts[1], 0);
+    CHECK(*inputs.device(0).positions == 4);
+}
+
 TEST_CASE("a step is written beside the one that was sent last") {
     const test::FakeMachine fakes;
     const Gpu gpu(0);

@@ -290,6 +290,17 @@ double Machine::duration_us(const CUctx_st& context, const LaunchRequest& reques
     return duration;
 }
 
+/// As kernel_templates/embedding has it: five pointers, ids first, and then how many of them.
+void Machine::note_ids(CUstream_st& stream, const LaunchRequest& request) {
+    constexpr int ids = 0, count = 5;
+    const auto tokens = static_cast<std::size_t>(request.record.parameters[count]);
+    bool valid = false;
+    const char* from = host_memory(request.record.parameters[ids], tokens * sizeof(std::int32_t), &valid);
+    stream.embedded.clear();
+    for (std::size_t i = 0; i < tokens && from != nullptr; ++i)
+        std::memcpy(&stream.embedded.emplace_back(), from + i * sizeof(std::int32_t), sizeof(std::int32_t));
+}
+
 /// As kernel_templates/sample has it: the tokens are the parameter behind seven that are read.
 void Machine::draw_tokens(CUstream_st& stream, const LaunchRequest& request,
                           const std::vector<const Rule*>& rules) {
@@ -306,8 +317,12 @@ void Machine::draw_tokens(CUstream_st& stream, const LaunchRequest& request,
     if (std::ranges::any_of(rules, [](const Rule* rule) { return rule->has("seeded"); })) {
         const auto* const seeds = memory_of(seed, static_cast<std::int64_t*>(nullptr));
         const auto* const counters = memory_of(counter, static_cast<std::int64_t*>(nullptr));
-        for (std::size_t i = 0; i < tokens.size() && seeds != nullptr && counters != nullptr; ++i)
-            tokens[i] = static_cast<std::int32_t>((31 * seeds[i] + 7 * counters[i]) % 997);
+        const bool knows_ids = stream.in_graph && stream.embedded.size() == tokens.size();
+        for (std::size_t i = 0; i < tokens.size() && seeds != nullptr && counters != nullptr; ++i) {
+            const std::int64_t token = 31 * seeds[i] + 7 * counters[i];
+            const bool follows = !knows_ids || counters[i] == 0 || stream.embedded[i] == (token - 7) % 997;
+            tokens[i] = follows ? static_cast<std::int32_t>(token % 997) : 998;
+        }
     }
     long long late_us = 0;
     for (const Rule* rule : rules) late_us = rule->number("late_us", late_us);
@@ -337,6 +352,8 @@ CUresult Machine::run_kernel(CUstream_st& stream, const LaunchRequest& request) 
         if (const CUresult result = apply(*rule, stream, request); result != CUDA_SUCCESS) return result;
     }
     const bool is_idle = std::ranges::any_of(rules, [](const Rule* rule) { return rule->has("idle"); });
+    if (is_ruled && stream.in_graph && request.function->kernel.name == "embedding_rows")
+        note_ids(stream, request);
     if (request.function->kernel.name == "sample_row" && !is_idle && stream.context->sticky == CUDA_SUCCESS &&
         !stream.hung) {
         draw_tokens(stream, request, rules);

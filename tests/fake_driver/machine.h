@@ -73,8 +73,10 @@ struct CUstream_st {
     CUctx_st* context = nullptr;
     double clock_us = 0;
     bool hung = false;
-    std::unique_ptr<CUgraph_st> capture;  ///< set between begin and end of a capture
-    std::unique_ptr<LateWork> late;       ///< of the last kernel
+    std::unique_ptr<CUgraph_st> capture;   ///< set between begin and end of a capture
+    std::unique_ptr<LateWork> late;        ///< of the last kernel
+    bool in_graph = false;                 ///< what runs is a graph's
+    std::vector<std::int32_t> embedded{};  ///< ids of the last embedding of a graph
 };
 
 struct CUevent_st {
@@ -156,6 +158,7 @@ class Machine {
         std::unique_ptr<char[]> memory;  ///< none for a large one
     };
 
+    void note_ids(CUstream_st& stream, const LaunchRequest& request);
     void draw_tokens(CUstream_st& stream, const LaunchRequest& request,
                      const std::vector<const Rule*>& rules);
     [[nodiscard]] CUresult check_launch(const CUctx_st& context, const LaunchRequest& request) const;

@@ -27,10 +27,14 @@ CUresult cuGraphUpload(CUgraphExec, CUstream) {
 
 CUresult cuGraphLaunch(CUgraphExec executable, CUstream stream) {
     return in_context([&](CUctx_st& context) {
-        for (const Work& work : executable->nodes) {
-            if (const CUresult result = work(resolve(context, stream)); result != CUDA_SUCCESS) return result;
-        }
-        return CUDA_SUCCESS;
+        CUstream_st& on = resolve(context, stream);
+        CUresult result = CUDA_SUCCESS;
+        on.in_graph = true;
+        for (auto work = executable->nodes.begin(); work != executable->nodes.end() && result == CUDA_SUCCESS;
+             ++work)
+            result = (*work)(on);
+        on.in_graph = false;
+        return result;
     });
 }
 
