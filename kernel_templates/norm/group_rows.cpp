@@ -8,6 +8,9 @@
 namespace hone::norm {
 namespace {
 
+/// Of `programmatic`.
+constexpr std::int64_t asks_ahead = 2;
+
 constexpr auto tunables = tunables_of({
     tunable<&GroupRowsConfig::threads>("threads a block", {32, 64, 128, 256, 512, 1024}),
     tunable<&GroupRowsConfig::lanes>("threads that share a row", {4, 8, 16, 32, 64, 128, 256, 512, 1024}),
@@ -19,7 +22,10 @@ constexpr auto tunables = tunables_of({
         "cache hint of loads: 0 normal, 2 streaming; past L1, 3 what L2 lets go first, 4 last",
         {0, 2, first_to_leave, last_to_leave}),
     tunable<&GroupRowsConfig::store_hint>("cache hint of stores: 0 normal, 1 streaming", {0, 1}),
-    programmatic_launch<&GroupRowsConfig::programmatic>(),
+    make_tunable(
+        &GroupRowsConfig::programmatic, "programmatic",
+        "1: programmatic dependent launch; 2: and level 2 is asked for rows while the call ahead ends",
+        {0, 1, asks_ahead}, 1),
 });
 
 std::int64_t held_registers(const NormProblem& norm, const GroupRowsConfig& c) {
@@ -48,7 +54,17 @@ constexpr Constraint constraints[] = {
              return c.load_hint < first_to_leave || t.has_bulk_copy();
          }),
     programmatic_needs_sm_90<GroupRowsConfig>,
+    rule("rows of smaller calls are in L2, where the call ahead has just written them",
+         [](const NormProblem& p, const GroupRowsConfig& c, const DeviceTraits& t) {
+             return c.programmatic != asks_ahead || fills_half_of_l2(p, t);
+         }),
 };
+
+/// What rows that are asked for ahead save of a call: up to half a microsecond, unless level 2 holds them.
+double ahead_factor(const NormProblem& norm, const GroupRowsConfig& c, const DeviceTraits& traits) {
+    if (c.programmatic != asks_ahead) return 1.0;
+    return bound_by_memory(norm, traits) ? 0.995 : exceeds_l2(norm, traits) ? 0.99 : 1.02;
+}
 
 double predict(const NormProblem& norm, const GroupRowsConfig& c, const DeviceTraits& traits) {
     const double row_bytes = static_cast<double>(norm.read_bytes());
@@ -68,7 +84,7 @@ double predict(const NormProblem& norm, const GroupRowsConfig& c, const DeviceTr
                        .reducing_warps = c.lanes > 32 ? static_cast<double>(c.lanes) / 32 : 0.0,
                        .bytes_in_flight = row_bytes * groups * rows_per_group,
                        .latency_us = c.early_weights != 0 ? 0.0 : 0.15,
-                       .slowdown = level_2_factor(norm, c.load_hint, traits) *
+                       .slowdown = ahead_factor(norm, c, traits) * level_2_factor(norm, c.load_hint, traits) *
                                    hint_factor(norm, c.load_hint == 2, c.store_hint != 0, traits) *
                                    memory_factor(norm, shape, traits),
                        .programmatic = c.programmatic != 0},

@@ -6,6 +6,7 @@
 // otherwise.
 #pragma once
 
+#include "device/level_2.cuh"
 #include "norm/row.cuh"
 
 namespace hone::norm::group_rows {
@@ -21,10 +22,35 @@ using RowParameters = Parameters<Statistic, RowLayout, Tuned::early_weights != 0
 using Row = RegisterRow<RowLayout, RowParameters>;
 using Reducer = GroupReducer<threads, lanes>;
 
+/// Asks level 2, where all writes pass, for the group's rows, while memory has little to do: between the last
+/// loads of the call ahead and its end. Not for weights: thousands of threads that ask for the same lines
+/// stand in a queue there, which took longer than all rows.
+__device__ inline void ask_ahead(const Tensors& tensors) {
+    // Threads that all multiprocessors hold: blocks behind these begin when the call ahead has ended.
+    constexpr int resident_threads = 1 << 18;
+    if (blockIdx.x >= resident_threads / threads) return;
+    constexpr int sector = 32 / static_cast<int>(sizeof(Element));
+    const int lane = threadIdx.x % lanes;
+    if (lane * RowLayout::vector % sector != 0) return;
+    const int64 group = static_cast<int64>(blockIdx.x) * (threads / lanes) + threadIdx.x / lanes;
+#pragma unroll
+    for (int i = 0; i < rows_in_flight; ++i) {
+        const int64 index = min(group * rows_in_flight + i, tensors.rows - 1);
+#pragma unroll
+        for (int packet = 0; packet < RowLayout::packets; ++packet) {
+            const int column = RowLayout::readable_column(lane, packet);
+            prefetch_level_2(tensors.x + index * tensors.x_stride + column);
+            if constexpr (has_residual)
+                prefetch_level_2(tensors.residual + index * tensors.residual_stride + column);
+        }
+    }
+}
+
 __device__ inline void run(const Tensors& tensors) {
     __shared__ Reducer::Scratch scratch;
     if constexpr (Tuned::programmatic != 0) {
         release_successor();
+        if constexpr (Tuned::programmatic == 2) ask_ahead(tensors);
         wait_for_predecessor();
     }
     const int lane = threadIdx.x % lanes;

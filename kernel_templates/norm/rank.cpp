@@ -33,6 +33,10 @@ bool bound_by_memory(const NormProblem& norm, const DeviceTraits& traits) {
     return share_of_l2(norm, traits) > 2.0;
 }
 
+bool fills_half_of_l2(const NormProblem& norm, const DeviceTraits& traits) {
+    return share_of_l2(norm, traits) > 0.5;
+}
+
 bool exceeds_l2(const NormProblem& norm, const DeviceTraits& traits) {
     return share_of_l2(norm, traits) > 1.0;
 }

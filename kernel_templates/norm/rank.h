@@ -65,6 +65,8 @@ inline constexpr std::int64_t last_to_leave = 4;
 /// a call's tensors and L2 are of one size, by up to 10 %, and cost 5 % where they are far larger; lines that
 /// leave last pay 3 % there. In between either is level.
 [[nodiscard]] double level_2_factor(const NormProblem&, std::int64_t load_hint, const DeviceTraits&);
+/// Whether what a call moves takes half of L2.
+[[nodiscard]] bool fills_half_of_l2(const NormProblem&, const DeviceTraits&);
 /// Whether a call moves more bytes than L2 holds, so that what it reads does not stay there anyway.
 [[nodiscard]] bool exceeds_l2(const NormProblem&, const DeviceTraits&);
 /// Instructions an element of this problem takes, relative to a plain norm.

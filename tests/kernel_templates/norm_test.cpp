@@ -108,6 +108,23 @@ TEST_CASE("lines of x should leave level 2 first where it holds what is written,
         if (candidate.variant->name == "group_rows") CHECK(candidate.config[5] < 3);
 }
 
+TEST_CASE("rows are asked for ahead of the wait where a call fills half of level 2 and launches overlap") {
+    constexpr std::string_view config =
+        "group_rows threads=128 lanes=128 vector=8 rows=1 early_weights=1 load_hint=0 store_hint=0 "
+        "programmatic=";
+    const auto allowed_on = [&](Arch arch, const std::string& rows, const char* programmatic) {
+        const Problem problem = problem_of("rmsnorm dtype=bf16 hidden=4096 rows=" + rows);
+        const Candidate candidate =
+            parse_candidate(*problem.family, std::string(config) + programmatic).value();
+        return allowed(problem, candidate, *representative_device(arch));
+    };
+    const Arch sm_90a{9, 0, true};
+    CHECK(allowed_on(sm_90a, "4096", "2"));
+    CHECK_FALSE(allowed_on(sm_90a, "512", "2"));
+    CHECK(allowed_on(sm_90a, "512", "1"));
+    CHECK_FALSE(allowed_on({8, 0, false}, "4096", "2"));
+}
+
 TEST_CASE("the blocks of every variant cover all rows") {
     const DeviceTraits h100 = *representative_device({9, 0, true});
     for (const std::int64_t rows : {1, 2, 3, 131, 132, 133, 1000, 16385}) {

@@ -242,6 +242,29 @@ TEST_CASE("rows are right whatever the caches are told of them, in accesses of e
     }
 }
 
+TEST_CASE("rows that level 2 is asked for ahead of the wait are right, in accesses of every width") {
+    for (const char* rest :
+         {"dtype=bf16 hidden=257 rows=40003", "dtype=fp16 residual=yes hidden=260 rows=20001",
+          "dtype=bf16 hidden=1032 rows=10001", "dtype=fp32 hidden=1024 rows=5001"}) {
+        for (const char* family : {"rmsnorm", "layernorm"}) {
+            const std::string text = std::string(family) + " " + rest;
+            const Problem problem = *parse_problem(text);
+            const norm::NormProblem norm(problem);
+            NormCase norm_case(problem, {});
+            for (const char* rows : {"1", "2"}) {
+                const std::string vector = std::to_string(widest_vector(norm.hidden, norm.element_bytes()));
+                const std::string config = "group_rows threads=256 lanes=128 vector=" + vector +
+                                           " rows=" + rows +
+                                           " early_weights=1 load_hint=4 store_hint=0 programmatic=2";
+                const Candidate candidate = parse_candidate(*problem.family, config).value();
+                if (!allowed(problem, candidate, Bench::get().traits)) continue;
+                INFO(text << " | " << config);
+                CHECK(norm_case.error_of(candidate) <= norm_case.limit());
+            }
+        }
+    }
+}
+
 TEST_CASE("rows with a stride are right, and what stands between them is not touched") {
     for (const std::int64_t padding : {8, 64})
         check_problem("rmsnorm dtype=bf16 residual=yes hidden=4096 rows=9", {.padding = padding}, 3);
