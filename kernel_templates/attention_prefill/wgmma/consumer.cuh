@@ -5,6 +5,7 @@
 #include "attention_prefill/wgmma/queries.cuh"
 #include "attention_prefill/wgmma/softmax.cuh"
 #include "attention_prefill/wgmma/writer.cuh"
+#include "device/hand_back.cuh"
 #include "device/warpgroup.cuh"
 #include "device/wgmma_8bit.cuh"
 #include "device/wgmma_left.cuh"
@@ -203,10 +204,8 @@ class Consumer {
                           panel + swizzled_offset<panel_width>(row, step % 4 * 2 + lane / 16));
         }
     }
-    /// The compiler (NVRTC 13.0) lets products read registers whose loads nothing has waited for, and lets
-    /// the stage go while loads from it are still on their way, into which the next queries would then come.
-    /// Arithmetic on what they bring does wait: exclusive or with a zero that it cannot know to be one, and
-    /// the barrier's address depends on all of them.
+    /// The compiler (NVRTC 13.0) lets products read registers whose loads nothing has waited for; arithmetic
+    /// on them does wait. Exclusive or with a zero that it cannot know to be one.
     __device__ void release_loaded_queries() {
         const uint32 zero = static_cast<uint32>(call_.q_len >> 31);
         uint32 loaded = 0;
@@ -216,7 +215,8 @@ class Consumer {
             for (int i = 0; i < 4; ++i) fragments_[step][i] ^= zero;
             loaded |= fragments_[step][3];
         }
-        release(layout_.full_query(warpgroup_, queries_.stage) + (loaded & zero));
+        const uint32 full = layout_.full_query(warpgroup_, queries_.stage);
+        if (threadIdx.x % 32 == 0) barrier_arrive_behind(Layout::empty(full), loaded);
         queries_.advance();
     }
 
