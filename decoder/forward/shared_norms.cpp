@@ -13,17 +13,27 @@
 namespace hone::decoder {
 namespace {
 
-bool is_ring(Runtime& runtime, const Problem& problem, std::int64_t tokens) {
-    const Explanation explanation = runtime::dispatcher_of(runtime).explain(problem, {tokens});
-    const std::optional<Candidate> kernel = parse_candidate(*problem.family, explanation.bucket.candidate);
+/// Sequences, at most, whose steps were faster with shared norms wherever the products alone had ring.
+constexpr std::int64_t most_by_kin = 16;
+
+Explanation chosen(Runtime& runtime, const Problem& problem, std::int64_t tokens) {
+    return runtime::dispatcher_of(runtime).explain(problem, {tokens});
+}
+
+bool is_ring(const Problem& problem, const Explanation& chosen) {
+    const std::optional<Candidate> kernel = parse_candidate(*problem.family, chosen.bucket.candidate);
     return kernel && kernel->variant->name == "ring";
 }
 
-/// Whether the kernel that is chosen writes and takes squares beside its products, and the product alone
-/// would have the same: where another one is faster, norms are no reason to leave it.
+/// Whether the kernel that is chosen writes and takes squares beside its products, and the step is shorter
+/// for it: the kernel won in a step that shares norms, or the product alone would have the same. Where
+/// another one is faster alone, norms by themselves are no reason to leave it.
 bool hides_norms(Runtime& runtime, const Problem& problem, std::int64_t tokens) {
-    return is_ring(runtime, problem, tokens) &&
-           is_ring(runtime, problem.family->kin(problem).value(), tokens);
+    const Explanation sharing = chosen(runtime, problem, tokens);
+    if (!is_ring(problem, sharing)) return false;
+    if (sharing.bucket.origin == Origin::exact && !sharing.chain.empty()) return true;
+    const Problem alone = problem.family->kin(problem).value();
+    return tokens <= most_by_kin && is_ring(alone, chosen(runtime, alone, tokens));
 }
 
 std::int64_t bytes_between(const models::Model& model, std::int64_t tokens) {

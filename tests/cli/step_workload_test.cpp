@@ -195,6 +195,10 @@ TEST_CASE("products with norms and sums in them are tuned and compiled for the s
 TEST_CASE("products that share norms are tuned and compiled for the steps that may have them") {
     const test::FakeMachine fakes;
     const test::Scratch scratch;
+    {
+        cache::Cache cache = scratch.cache();
+        test::store_rings(cache, 4);
+    }
     const ModelOptions options = test::sharing_options(scratch);
     CHECK(missing(options) == "");
     const Texts run = run_by_steps(options);

@@ -150,6 +150,10 @@ TEST_CASE("steps have norms and sums in their products where those have kernels 
 TEST_CASE("steps whose products share norms have a launch for the first norm alone") {
     const test::FakeMachine fakes;
     const test::Scratch scratch;
+    {
+        cache::Cache cache = scratch.cache();
+        test::store_rings(cache, 4);
+    }
     RunningModel model(test::sharing_options(scratch));
     Forward& forward = model.forward();
     CHECK(norms_of(forward, 4) == 1);
@@ -171,6 +175,21 @@ TEST_CASE("steps whose products share norms have a launch for the first norm alo
                                      Part::attention});
     CHECK(norms_of(forward, 4) == 1);
     CHECK(model.runtime().counters().failed_launches == 0);
+}
+
+TEST_CASE("products share norms, too, whose kernels won in a step that does, whatever is chosen without") {
+    const test::FakeMachine fakes;
+    const auto norms_with = [](const test::Race& race) {
+        const test::Scratch scratch;
+        {
+            cache::Cache cache = scratch.cache();
+            test::store_rings(cache, 2, race);
+        }
+        RunningModel model(test::sharing_options(scratch));
+        return norms_of(model.forward(), 2);
+    };
+    CHECK(norms_with({.family = "shared_norm_linear", .chain = "small tokens=2 kv=100"}) == 1);
+    CHECK(norms_with({.family = "shared_norm_linear"}) == 2);  // the fastest alone
 }
 
 TEST_CASE("a product with a norm in it has no time with a kernel that does not normalize on the way") {

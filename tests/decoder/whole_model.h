@@ -3,6 +3,7 @@
 #pragma once
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <string>
 
@@ -17,17 +18,24 @@
 
 namespace hone::test {
 
-/// As if `candidate` had won a race for linear's problem here.
-inline void store_winner(cache::Cache& cache, const std::string& fields, const std::string& candidate) {
-    const Family& linear = *find_family("linear");
-    const std::optional<Problem> problem = parse_problem(linear, fields);
-    const std::optional<Candidate> winner = parse_candidate(linear, candidate);
+/// Whose race a kernel won, and in which step: empty where it was the fastest alone.
+struct Race {
+    std::string family = "linear";
+    std::string chain{};
+};
+
+/// As if `candidate` had won a race for this problem here.
+inline void store_winner(cache::Cache& cache, const std::string& fields, const std::string& candidate,
+                         const Race& race = {}) {
+    const Family& family = *find_family(race.family);
+    const std::optional<Problem> problem = parse_problem(family, fields);
+    const std::optional<Candidate> winner = parse_candidate(family, candidate);
     REQUIRE(problem);
     REQUIRE(winner);
     const auto driver = runtime::Driver::load();
     REQUIRE(allowed(*problem, *winner, runtime::device_traits(*driver, 0)));
     cache::Trial trial;
-    trial.key = {runtime::gpu_key(*driver, 0), "linear", static_text(*problem), dynamic_text(*problem)};
+    trial.key = {runtime::gpu_key(*driver, 0), race.family, static_text(*problem), dynamic_text(*problem)};
     trial.toolchain = {driver->version(), runtime::Nvrtc::load()->version()};
     trial.candidate = to_string(*winner);
     trial.template_hash = template_hash(*winner->variant);
@@ -36,6 +44,7 @@ inline void store_winner(cache::Cache& cache, const std::string& fields, const s
     trial.timing = {.median_us = 2.0, .p10_us = 1.9, .p90_us = 2.1, .samples = 20};
     trial.created_at = 1'700'000'000'000;
     trial.tool_version = "test";
+    trial.chain = race.chain;
     cache.store(trial);
 }
 
@@ -60,20 +69,25 @@ inline decoder::ModelOptions whole_options(const Scratch& scratch) {
     return options;
 }
 
-/// Steps of four sequences share norms.
+/// A layer's products with kernels that can share norms.
+inline void store_rings(cache::Cache& cache, int tokens, const Race& race = {}) {
+    const bool shares = race.family != "linear";
+    const auto store = [&](const std::string& fields, const std::string& norms, int rows, int stages) {
+        store_winner(
+            cache, fmt::format("dtype=bf16 {} {} tokens={}", shares ? norms : "", fields, tokens),
+            fmt::format("ring tokens={} rows={} consumers=4 stage_columns=128 stages={} cluster_k=1 early=2 "
+                        "spread=0 programmatic=1",
+                        tokens, rows, stages),
+            race);
+    };
+    store("in=2560 out=5120", "norm=yes", 48, 12);
+    store("in=2560 out=2560", "next_norm=yes residual=yes", 32, 20);
+    store("gated=yes activation=silu in=2560 out=4096", "norm=yes", 16, 20);
+    store("in=4096 out=2560", "next_norm=yes residual=yes", 32, 20);
+}
+
+/// Its steps share norms where its products have such kernels.
 inline decoder::ModelOptions sharing_options(const Scratch& scratch) {
-    {
-        cache::Cache cache = scratch.cache();
-        const auto store = [&cache](const std::string& fields, const std::string& rows, int stages) {
-            store_winner(cache, "dtype=bf16 " + fields + " tokens=4",
-                         "ring tokens=4 rows=" + rows + " consumers=4 stage_columns=128 stages=" +
-                             std::to_string(stages) + " cluster_k=1 early=2 spread=0 programmatic=1");
-        };
-        store("in=2560 out=5120", "48", 12);
-        store("in=2560 out=2560", "32", 20);
-        store("gated=yes activation=silu in=2560 out=4096", "16", 20);
-        store("in=4096 out=2560", "32", 20);
-    }
     decoder::ModelOptions options = small_options();
     options.made_up->hidden_size = 2560;
     options.made_up->intermediate_size = 4096;
