@@ -3,9 +3,7 @@
 #include <bit>
 #include <cstring>
 
-#ifndef XXH_INLINE_ALL
 #define XXH_INLINE_ALL
-#endif
 #include <xxhash.h>
 
 namespace hone::cache {

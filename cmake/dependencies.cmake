@@ -24,7 +24,7 @@ endfunction()
 hone_header_library(json nlohmann/json.hpp nlohmann-json3-dev)
 include(json)
 hone_make_json_safe_without_memory(${HONE_JSON_INCLUDE_DIR})
-hone_header_library(xxhash xxhash.h libxxhash-dev XXH_INLINE_ALL=1)
+hone_header_library(xxhash xxhash.h libxxhash-dev)
 
 # {fmt} as headers costs five seconds of compile time a file, most of it for code that is the same in all of them; that
 # part is compiled once where we know its list (Debian 12 and Ubuntu 24.04 have 9.1).

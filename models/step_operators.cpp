@@ -27,7 +27,7 @@ RopeStyle style_of(const Model& model) {
     return model.interleaved_rotary ? RopeStyle::interleaved : RopeStyle::half;
 }
 
-Attention attention(const Model& model, const StepRoom& room, std::int64_t window) {
+hone::Attention attention(const Model& model, const StepRoom& room, std::int64_t window) {
     return {.heads = model.num_attention_heads,
             .kv_heads = model.num_key_value_heads,
             .head_dim = model.head_dim,
@@ -183,16 +183,16 @@ RopeKvAppend cache_append(const Model& model, const StepRoom& room, std::int64_t
             .page_size = room.page_size};
 }
 
-Attention single_attention(const Model& model, const StepRoom& room, std::int64_t window) {
-    Attention single = attention(model, room, window);
+hone::Attention single_attention(const Model& model, const StepRoom& room, std::int64_t window) {
+    hone::Attention single = attention(model, room, window);
     single.max_q_len = 1;
     single.causal = window > 0;  // a single query sees all keys
     single.lengths = true;
     return single;
 }
 
-Attention packed_attention(const Model& model, const StepRoom& room, std::int64_t window) {
-    Attention packed = attention(model, room, window);
+hone::Attention packed_attention(const Model& model, const StepRoom& room, std::int64_t window) {
+    hone::Attention packed = attention(model, room, window);
     packed.max_q_len = std::min(room.tokens, room.context);
     packed.packed = true;
     return packed;

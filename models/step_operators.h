@@ -61,9 +61,9 @@ struct StepRoom {
 [[nodiscard]] RopeKvAppend cache_append(const Model& model, const StepRoom& room, std::int64_t tokens,
                                         bool slots);
 /// Attention of one query a sequence.
-[[nodiscard]] Attention single_attention(const Model& model, const StepRoom& room, std::int64_t window);
+[[nodiscard]] hone::Attention single_attention(const Model& model, const StepRoom& room, std::int64_t window);
 /// Attention of any numbers of queries, those of one sequence after the other.
-[[nodiscard]] Attention packed_attention(const Model& model, const StepRoom& room, std::int64_t window);
+[[nodiscard]] hone::Attention packed_attention(const Model& model, const StepRoom& room, std::int64_t window);
 /// Attention of one query a sequence that rotates and appends, too; nothing where that takes two launches:
 /// for caches of codes and norms of all heads together.
 [[nodiscard]] std::optional<AttentionAppend> appending_attention(const Model& model, const StepRoom& room,

@@ -4,7 +4,8 @@
 Changes one place of a file at a time (a comparison, a sign, a constant, a condition, a statement that is left
 out), links the test programs that hold it with the changed file and runs them: a mutant that no test notices
 survives. The places are drawn, the same in every run. Prints the share that was killed and each survivor as a
-diff. BUILD_FOLDER is a finished build of the release preset; nothing in it or in the tree is changed.
+diff. BUILD_FOLDER is a finished build of the release preset with -DHONE_UNITS=OFF; nothing in it or in the tree
+is changed.
 """
 
 from __future__ import annotations
@@ -82,8 +83,10 @@ class Bench:
         self.name = name
         self.tests = TESTS[name]
         commands = json.loads((build / "compile_commands.json").read_text())
-        self.compile = next(shlex.split(entry["command"]) for entry in commands
-                            if entry["file"] == str(self.source / name))
+        self.compile = next((shlex.split(entry["command"]) for entry in commands
+                             if entry["file"] == str(self.source / name)), None)
+        if self.compile is None:
+            sys.exit(f"{name} is not compiled by itself in {build}: configure it with -DHONE_UNITS=OFF")
         self.links = {program: self.link_of(program) for program in self.tests}
 
     def link_of(self, program: str) -> str:

@@ -70,6 +70,14 @@ hone list
 matches "a changed source is built" "$did" '*--build*'
 differs "a changed source is not configured again" "$did" '*--preset*'
 
+settle && touch "$tree/cli/main.cpp" && echo HONE_UNITS:BOOL=ON >>"$tree/build/release/CMakeCache.txt"
+hone list
+matches "what is compiled together is put together again" "$did" '*--preset*--build*'
+echo HONE_UNITS:BOOL=ON >>"$tree/build/release/CMakeCache.txt"
+settle && touch "$tree/CMakeLists.txt"
+hone list
+differs "where no file changed, it is not" "$did" '*--preset*'
+
 settle && mkdir -p "$tree/configs/tuned" && echo '{}' >"$tree/configs/tuned/h100.json"
 hone list
 matches "a new packaged result is built in" "$did" '*--build*'

@@ -14,20 +14,20 @@
 
 namespace hone::test {
 
-enum class Spread { normal, uniform, outliers, positive, tiny };
+enum class WeightSpread { normal, uniform, outliers, positive, tiny };
 
-inline std::vector<float> drawn_weights(std::int64_t count, Spread spread, unsigned seed) {
+inline std::vector<float> drawn_weights(std::int64_t count, WeightSpread spread, unsigned seed) {
     std::mt19937 bits(seed);
     std::normal_distribution<float> normal(0, 0.02F);
     std::uniform_real_distribution<float> uniform(-1, 1);
     std::vector<float> weights(static_cast<std::size_t>(count));
     for (float& weight : weights) {
         switch (spread) {
-            case Spread::normal: weight = normal(bits); break;
-            case Spread::uniform: weight = uniform(bits); break;
-            case Spread::outliers: weight = normal(bits) * (bits() % 64 == 0 ? 20.0F : 1.0F); break;
-            case Spread::positive: weight = 0.5F + std::fabs(normal(bits)); break;
-            case Spread::tiny: weight = normal(bits) * 1e-5F; break;
+            case WeightSpread::normal: weight = normal(bits); break;
+            case WeightSpread::uniform: weight = uniform(bits); break;
+            case WeightSpread::outliers: weight = normal(bits) * (bits() % 64 == 0 ? 20.0F : 1.0F); break;
+            case WeightSpread::positive: weight = 0.5F + std::fabs(normal(bits)); break;
+            case WeightSpread::tiny: weight = normal(bits) * 1e-5F; break;
         }
     }
     return weights;

@@ -14,7 +14,7 @@
 namespace hone {
 namespace {
 
-using test::Spread;
+using test::WeightSpread;
 
 std::span<const std::byte> bytes_of(const std::vector<float>& weights) {
     return std::as_bytes(std::span(weights));
@@ -44,7 +44,7 @@ TEST_CASE("a reader of docs/formats.md finds each weight again, as dequantize do
         const PackedShape shape = drawn_shape();
         const auto dtype = *rc::gen::element(Dtype::fp32, Dtype::fp16, Dtype::bf16);
         const auto weights = test::weights_of(
-            test::drawn_weights(shape.out * shape.in, Spread::uniform, *rc::gen::arbitrary<unsigned>()),
+            test::drawn_weights(shape.out * shape.in, WeightSpread::uniform, *rc::gen::arbitrary<unsigned>()),
             dtype);
         // Nothing is clipped, so that every weight has a code within half a step.
         const QuantizedWeight stored = quantize(weights.bytes, dtype, shape, {.search = false});
@@ -73,7 +73,7 @@ TEST_CASE("a reader of docs/formats.md finds each weight again, as dequantize do
 }
 
 TEST_CASE("each code is the one nearest to its weight") {
-    for (const Spread spread : {Spread::normal, Spread::outliers, Spread::positive}) {
+    for (const WeightSpread spread : {WeightSpread::normal, WeightSpread::outliers, WeightSpread::positive}) {
         for (const bool zeros : {false, true}) {
             const PackedShape shape{.out = 65, .in = 192, .group = 64, .zeros = zeros};
             const auto weights = test::drawn_weights(shape.out * shape.in, spread, 3);
@@ -113,8 +113,8 @@ double brute_force(std::span<const float> values, bool zeros) {
 }
 
 TEST_CASE("no scale of a fine grid leaves much less of a group than the one that is chosen") {
-    for (const Spread spread :
-         {Spread::normal, Spread::uniform, Spread::outliers, Spread::positive, Spread::tiny}) {
+    for (const WeightSpread spread : {WeightSpread::normal, WeightSpread::uniform, WeightSpread::outliers,
+                                      WeightSpread::positive, WeightSpread::tiny}) {
         for (const bool zeros : {false, true}) {
             const PackedShape shape{
                 .out = 4, .in = 128, .group = 128, .zeros = zeros, .scale_dtype = Dtype::fp16};
@@ -138,7 +138,7 @@ TEST_CASE("no scale of a fine grid leaves much less of a group than the one that
 }
 
 TEST_CASE("normal weights in groups of 128 lose a tenth") {
-    const auto weights = test::drawn_weights(128 * 1024, Spread::normal, 5);
+    const auto weights = test::drawn_weights(128 * 1024, WeightSpread::normal, 5);
     const auto lost = [&](PackedShape shape, bool search) {
         shape.out = 128;
         shape.in = 1024;
@@ -176,7 +176,7 @@ TEST_CASE("weights that are few multiples of a scale come back exactly") {
 }
 
 TEST_CASE("the result does not depend on the number of threads") {
-    const auto weights = test::drawn_weights(300 * 128, Spread::outliers, 6);
+    const auto weights = test::drawn_weights(300 * 128, WeightSpread::outliers, 6);
     for (const QuantFormat format : {QuantFormat::w4a16, QuantFormat::w8a16, QuantFormat::fp8}) {
         const PackedShape shape{.format = format, .out = 300, .in = 128};
         const QuantizedWeight one = quantize(bytes_of(weights), Dtype::fp32, shape, {.threads = 1});

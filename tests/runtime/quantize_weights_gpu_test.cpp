@@ -112,14 +112,15 @@ class WeightCase {
     std::int64_t stride_;
 };
 
-void check_drawn(const PackedShape& shape, Dtype dtype, Spread spread = Spread::normal,
+void check_drawn(const PackedShape& shape, Dtype dtype, WeightSpread spread = WeightSpread::normal,
                  std::int64_t gap = 0) {
     WeightCase(shape, dtype, drawn_weights(shape.out * shape.in, spread, 7), gap).check();
 }
 
 constexpr std::array<Dtype, 3> dtypes{Dtype::bf16, Dtype::fp16, Dtype::fp32};
-constexpr std::array<Spread, 5> spreads{Spread::normal, Spread::uniform, Spread::outliers, Spread::positive,
-                                        Spread::tiny};
+constexpr std::array<WeightSpread, 5> spreads{WeightSpread::normal, WeightSpread::uniform,
+                                              WeightSpread::outliers, WeightSpread::positive,
+                                              WeightSpread::tiny};
 
 }  // namespace
 
@@ -135,7 +136,7 @@ TEST_CASE("small weights of every format become the host's codes on the GPU") {
 TEST_CASE("codes of 4 bits in groups are the host's, for weights of every kind") {
     for (const std::int64_t group : {32, 64, 128}) {
         for (const bool zeros : {false, true}) {
-            for (const Spread spread : spreads) {
+            for (const WeightSpread spread : spreads) {
                 PackedShape shape{.out = 130, .in = 3 * group, .group = group, .zeros = zeros};
                 check_drawn(shape, Dtype::bf16, spread);
                 shape.scale_dtype = Dtype::fp16;
@@ -148,13 +149,13 @@ TEST_CASE("codes of 4 bits in groups are the host's, for weights of every kind")
 TEST_CASE("codes of 4 bits with a scale a row are the host's, in one piece and in several") {
     for (const std::int64_t in : {1, 31, 75, 1023, 1024, 1025, 4096, 5003}) {
         for (const bool zeros : {false, true})
-            check_drawn({.out = 70, .in = in, .zeros = zeros}, Dtype::bf16, Spread::outliers);
+            check_drawn({.out = 70, .in = in, .zeros = zeros}, Dtype::bf16, WeightSpread::outliers);
     }
 }
 
 TEST_CASE("codes of 8 bits are the host's, whatever shares a scale") {
     for (const Dtype dtype : dtypes) {
-        for (const Spread spread : {Spread::normal, Spread::tiny}) {
+        for (const WeightSpread spread : {WeightSpread::normal, WeightSpread::tiny}) {
             check_drawn({.format = QuantFormat::w8a16, .out = 131, .in = 1088}, dtype, spread);
             for (const QuantFormat format : {QuantFormat::w8a8, QuantFormat::fp8}) {
                 for (const bool one : {false, true})
@@ -166,17 +167,17 @@ TEST_CASE("codes of 8 bits are the host's, whatever shares a scale") {
 }
 
 TEST_CASE("rows may lie apart, and nobody looks between them") {
-    check_drawn({.out = 66, .in = 128, .group = 64}, Dtype::bf16, Spread::normal, 24);
-    check_drawn({.format = QuantFormat::w8a8, .out = 66, .in = 77}, Dtype::bf16, Spread::normal, 3);
-    check_drawn({.format = QuantFormat::fp8, .out = 66, .in = 77}, Dtype::fp32, Spread::normal, 3);
+    check_drawn({.out = 66, .in = 128, .group = 64}, Dtype::bf16, WeightSpread::normal, 24);
+    check_drawn({.format = QuantFormat::w8a8, .out = 66, .in = 77}, Dtype::bf16, WeightSpread::normal, 3);
+    check_drawn({.format = QuantFormat::fp8, .out = 66, .in = 77}, Dtype::fp32, WeightSpread::normal, 3);
 }
 
 TEST_CASE("without search the scale clips nothing on the GPU, too") {
     for (const bool zeros : {false, true}) {
         const PackedShape shape{.out = 66, .in = 256, .group = 128, .zeros = zeros};
-        WeightCase(shape, Dtype::bf16, drawn_weights(66 * 256, Spread::outliers, 3)).check(false);
+        WeightCase(shape, Dtype::bf16, drawn_weights(66 * 256, WeightSpread::outliers, 3)).check(false);
         const PackedShape row{.out = 66, .in = 1500, .zeros = zeros};
-        WeightCase(row, Dtype::bf16, drawn_weights(66 * 1500, Spread::uniform, 3)).check(false);
+        WeightCase(row, Dtype::bf16, drawn_weights(66 * 1500, WeightSpread::uniform, 3)).check(false);
     }
 }
 
@@ -210,7 +211,7 @@ TEST_CASE("a weight without codes is refused in the host's words") {
         return std::string("nothing was refused");
     };
     const auto check_refused = [&](const PackedShape& shape, std::int64_t at, float value) {
-        std::vector<float> weights = drawn_weights(shape.out * shape.in, Spread::normal, 5);
+        std::vector<float> weights = drawn_weights(shape.out * shape.in, WeightSpread::normal, 5);
         weights[static_cast<std::size_t>(at)] = value;
         weights.back() = value;  // the first one counts
         const WeightCase refused(shape, Dtype::fp32, weights, 8);
