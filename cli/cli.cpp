@@ -135,6 +135,8 @@ bool print_all(std::string_view text, const Console& console) {
     return false;
 }
 
+}  // namespace
+
 int present(const std::string& command, Outcome given, const Console& console) {
     const Outcome outcome = with_short_error(std::move(given));
     const bool printed = print_all(console.json ? envelope(command, outcome) : outcome.text, console);
@@ -146,6 +148,8 @@ int present(const std::string& command, Outcome given, const Console& console) {
     if (!printed && outcome.exit == ExitCode::ok) return static_cast<int>(ExitCode::failure);
     return static_cast<int>(outcome.exit);
 }
+
+namespace {
 
 int show_help(const std::string& text, const Console& console) {
     return print_all(text, console) ? static_cast<int>(ExitCode::ok) : static_cast<int>(ExitCode::failure);

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "cli/command_list.h"
+#include "cli/decoder/ends_in_time.h"
 #include "cli/decoder/loaded_model.h"
 #include "cli/decoder/weight_format.h"
 #include "cli/interrupt.h"
@@ -93,6 +94,14 @@ decoder::ServeOptions serve_options(const Options& options) {
             .grace = std::chrono::milliseconds(static_cast<std::int64_t>(options.grace_s * 1000))};
 }
 
+/// What the GPU may take for a step, and to give its memory back.
+constexpr std::chrono::seconds last_work{10};
+
+/// From the request to stop until the process has ended, where the GPU does not hang.
+std::chrono::milliseconds longest_end(const decoder::ServeOptions& options) {
+    return options.grace + options.http.write_timeout + last_work;
+}
+
 /// A port that is taken, and no room for its threads, are said before the model is loaded, which takes a
 /// while.
 void require_server(const Options& options) {
@@ -116,6 +125,7 @@ Outcome serve(const Options& options, const Console& console) {
     const decoder::ServedModel served = served_model(options);
     try {
         require_server(options);
+        const EndsInTime end("serve", stop, longest_end(serve_options(options)), console);
         const auto model = running_model(options, console);
         decoder::Engine engine(*model, engine_options(options, *model));
         decoder::ModelServer server(engine, served, serve_options(options));

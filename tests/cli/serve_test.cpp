@@ -107,6 +107,29 @@ TEST_CASE("a GPU that falls over: 503, and the process ends with the reason") {
     CHECK(ended.code == 1);
 }
 
+TEST_CASE("a GPU that hangs does not keep a server that is asked to stop") {
+    const Served served("launch:hang:after=2000");
+    std::chrono::steady_clock::time_point asked;
+    const Ended ended = served.sandbox.run(
+        {"serve", "model", "--port", std::to_string(served.port), "--max-sequences", "4", "--grace", "0.1"},
+        [&](pid_t pid) {
+            CHECK(wait_until_ready(served.port));
+            std::vector<std::unique_ptr<HttpClientSocket>> clients;
+            for (int i = 0; i < 100; ++i) {
+                clients.push_back(std::make_unique<HttpClientSocket>(served.port));
+                clients.back()->send("POST", "/v1/completions", R"({"prompt": "Once", "max_tokens": 50})");
+            }
+            std::this_thread::sleep_for(std::chrono::seconds(2));
+            asked = std::chrono::steady_clock::now();
+            kill(pid, SIGTERM);
+        });
+    INFO(ended.err);
+    CHECK(ended.code == 1);
+    CHECK(ended.err.find("the GPU had not ended its work 21 s after the process was asked to stop") !=
+          std::string::npos);
+    CHECK(std::chrono::steady_clock::now() - asked < std::chrono::seconds(60));
+}
+
 TEST_CASE("a made-up model is served, with words for its tokens") {
     const Served served;
     const Ended ended = served.sandbox.run(
