@@ -25,7 +25,7 @@ target_compile_definitions(hone_sqlite PRIVATE
     SQLITE_OMIT_LOAD_EXTENSION         # a cache file cannot bring code
     SQLITE_OMIT_SHARED_CACHE
 )
-# A third of what compiling it takes is the optimizer's second level, which tests under sanitizers do not need.
+# Tests under sanitizers do not need the optimizer's second level.
 if(HONE_SANITIZE)
     target_compile_options(hone_sqlite PRIVATE -O1 -w)
 else()

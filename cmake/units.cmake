@@ -1,6 +1,6 @@
 # hone_compile_in_units(TARGET)
 # With HONE_UNITS, the .cpp files of the target are compiled several at a time: a unit includes up to eight of them, so that the
-# templates that they share (of the standard library, {fmt}, JSON) are made once a unit in place of once a file. That is more than
+# templates that they share (of the standard library, {fmt}, JSON) are made once a unit in place of once a file. That is some
 # half of what compiling takes. For whoever builds everything once: after an edit, a unit takes longer than its file. The dev preset
 # compiles file by file, so that each file includes what it uses.
 #
