@@ -95,7 +95,7 @@ TEST_CASE("five hundred kills lose no acknowledged trial and leave no cache that
     std::mt19937 random(1);
     std::size_t acknowledged_in_all = 0;
     const auto first = static_cast<unsigned>(time_to_first_trial(directory / "first.db").count());
-    const unsigned longest = std::max(25'000u, 3 * first);
+    const unsigned longest = std::max(25'000u, 2 * first);
     fs::path file;
     std::set<std::string> acknowledged;
     for (int kill = 0; kill < scaled(500); ++kill) {
