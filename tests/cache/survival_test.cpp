@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <random>
 #include <set>
 #include <thread>
+#include <utility>
 
 #include "support.h"
 
@@ -43,39 +45,56 @@ namespace {
     ::_exit(1);
 }
 
+/// A process that stores from trial `first` on, and is killed.
+class Writer {
+  public:
+    Writer(const fs::path& file, int first) {
+        int ends[2];
+        REQUIRE(::pipe(ends) == 0);
+        pid_ = ::fork();
+        if (pid_ == 0) write_until_killed(file, first, ends[1]);
+        ::close(ends[1]);
+        acknowledged_ = ends[0];
+    }
+    Writer(const Writer&) = delete;
+    Writer& operator=(const Writer&) = delete;
+    ~Writer() {
+        kill();
+        ::close(acknowledged_);
+    }
+    void kill() {
+        if (pid_ < 0) return;
+        ::kill(pid_, SIGKILL);
+        ::waitpid(std::exchange(pid_, -1), nullptr, 0);
+    }
+    /// The next trial that it has acknowledged, for which this waits while it lives.
+    std::optional<int> next() const {
+        int i = 0;
+        return ::read(acknowledged_, &i, sizeof i) == sizeof i ? std::optional(i) : std::nullopt;
+    }
+
+  private:
+    pid_t pid_ = -1;
+    int acknowledged_ = -1;
+};
+
 /// Lets a writer run for this long, kills it, and returns what it acknowledged.
 std::vector<int> run_and_kill(const fs::path& file, int first, std::chrono::microseconds life) {
-    int ends[2];
-    REQUIRE(::pipe(ends) == 0);
-    const pid_t child = ::fork();
-    if (child == 0) write_until_killed(file, first, ends[1]);
-    ::close(ends[1]);
+    Writer writer(file, first);
     std::this_thread::sleep_for(life);
-    ::kill(child, SIGKILL);
-    ::waitpid(child, nullptr, 0);
+    writer.kill();
     std::vector<int> acknowledged;
-    for (int i = 0; ::read(ends[0], &i, sizeof i) == sizeof i;) acknowledged.push_back(i);
-    ::close(ends[0]);
+    while (const std::optional<int> i = writer.next()) acknowledged.push_back(*i);
     return acknowledged;
 }
 
 /// How long a writer takes here and now from its start to its first trial: longer than some lives under a
 /// sanitizer on a busy machine.
 std::chrono::microseconds time_to_first_trial(const fs::path& file) {
-    int ends[2];
-    REQUIRE(::pipe(ends) == 0);
     const auto begin = std::chrono::steady_clock::now();
-    const pid_t child = ::fork();
-    if (child == 0) write_until_killed(file, 0, ends[1]);
-    ::close(ends[1]);
-    int first = -1;
-    CHECK(::read(ends[0], &first, sizeof first) == sizeof first);
-    CHECK(first == 0);
-    const auto end = std::chrono::steady_clock::now();
-    ::kill(child, SIGKILL);
-    ::waitpid(child, nullptr, 0);
-    ::close(ends[0]);
-    return std::chrono::duration_cast<std::chrono::microseconds>(end - begin);
+    const Writer writer(file, 0);
+    CHECK(writer.next() == 0);
+    return std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begin);
 }
 
 /// Numbers of the trials in a cache that must be sound.
