@@ -158,6 +158,25 @@ void check_problem(const std::string& text, const Values& values, std::size_t ea
     }
 }
 
+/// Variant group_rows of both norms in accesses as wide as rows allow, in each of the configs that is
+/// allowed.
+void check_group_rows(const std::string& rest, std::span<const std::string> configs) {
+    for (const char* family : {"rmsnorm", "layernorm"}) {
+        const std::string text = std::string(family) + " " + rest;
+        const Problem problem = *parse_problem(text);
+        const norm::NormProblem norm(problem);
+        const std::string vector = std::to_string(widest_vector(norm.hidden, norm.element_bytes()));
+        NormCase norm_case(problem, {});
+        for (const std::string& config : configs) {
+            const std::string written = "group_rows vector=" + vector + " " + config;
+            const Candidate candidate = parse_candidate(*problem.family, written).value();
+            if (!allowed(problem, candidate, Bench::get().traits)) continue;
+            INFO(text << " | " << written);
+            CHECK(norm_case.error_of(candidate) <= norm_case.limit());
+        }
+    }
+}
+
 }  // namespace
 
 TEST_CASE("every variant is right at usual, odd, short and long hidden sizes in every dtype") {
@@ -223,22 +242,11 @@ TEST_CASE("rows are right whatever the caches are told of them, in accesses of e
     for (const char* rest :
          {"dtype=bf16 hidden=257", "dtype=fp16 hidden=258", "dtype=bf16 residual=yes hidden=260",
           "dtype=fp32 hidden=1024", "dtype=bf16 output=fp8 residual=yes hidden=4096"}) {
-        for (const char* family : {"rmsnorm", "layernorm"}) {
-            const std::string text = std::string(family) + " rows=131 " + rest;
-            const Problem problem = *parse_problem(text);
-            const norm::NormProblem norm(problem);
-            NormCase norm_case(problem, {});
-            for (const char* hint : {"0", "2", "3", "4"}) {
-                const std::string vector = std::to_string(widest_vector(norm.hidden, norm.element_bytes()));
-                const std::string config = "group_rows threads=128 lanes=128 vector=" + vector +
-                                           " rows=1 early_weights=1 load_hint=" + hint +
-                                           " store_hint=0 programmatic=0";
-                const Candidate candidate = parse_candidate(*problem.family, config).value();
-                if (!allowed(problem, candidate, Bench::get().traits)) continue;
-                INFO(text << " | " << config);
-                CHECK(norm_case.error_of(candidate) <= norm_case.limit());
-            }
-        }
+        std::vector<std::string> configs;
+        for (const char* hint : {"0", "2", "3", "4"})
+            configs.push_back("threads=128 lanes=128 rows=1 early_weights=1 load_hint=" + std::string(hint) +
+                              " store_hint=0 programmatic=0");
+        check_group_rows(std::string("rows=131 ") + rest, configs);
     }
 }
 
@@ -246,22 +254,11 @@ TEST_CASE("rows that level 2 is asked for ahead of the wait are right, in access
     for (const char* rest :
          {"dtype=bf16 hidden=257 rows=40003", "dtype=fp16 residual=yes hidden=260 rows=20001",
           "dtype=bf16 hidden=1032 rows=10001", "dtype=fp32 hidden=1024 rows=5001"}) {
-        for (const char* family : {"rmsnorm", "layernorm"}) {
-            const std::string text = std::string(family) + " " + rest;
-            const Problem problem = *parse_problem(text);
-            const norm::NormProblem norm(problem);
-            NormCase norm_case(problem, {});
-            for (const char* rows : {"1", "2"}) {
-                const std::string vector = std::to_string(widest_vector(norm.hidden, norm.element_bytes()));
-                const std::string config = "group_rows threads=256 lanes=128 vector=" + vector +
-                                           " rows=" + rows +
-                                           " early_weights=1 load_hint=4 store_hint=0 programmatic=2";
-                const Candidate candidate = parse_candidate(*problem.family, config).value();
-                if (!allowed(problem, candidate, Bench::get().traits)) continue;
-                INFO(text << " | " << config);
-                CHECK(norm_case.error_of(candidate) <= norm_case.limit());
-            }
-        }
+        std::vector<std::string> configs;
+        for (const char* rows : {"1", "2"})
+            configs.push_back("threads=256 lanes=128 rows=" + std::string(rows) +
+                              " early_weights=1 load_hint=4 store_hint=0 programmatic=2");
+        check_group_rows(rest, configs);
     }
 }
 
