@@ -35,13 +35,11 @@
 //          us=X                    its duration in microseconds
 //          slow=X                  its duration is multiplied by X
 //          sleep_us=N              the launching thread really sleeps
-//          late_us=N               (sample_row) its tokens are there so much later, and until then queries
-//          say not
-//                                  ready and what is behind it in its stream waits
-//          seeded                  (sample_row) a row's token is (31 * seed + 7 * counter) % 997, not 0; 998
-//          in a
-//                                  graph that embeds another token in this row than that of the counter
-//                                  before
+//          late_us=N               (sample_row) its tokens are there so much later, and until then
+//                                  queries say not ready and what is behind it in its stream waits
+//          seeded                  (sample_row) a row's token is (31 * seed + 7 * counter) % 997, not 0;
+//                                  998 in a graph that embeds another token in this row than that of the
+//                                  counter before
 //          write=ARG:value=V       when the kernel runs, its pointer argument number ARG (from 0) gets the
 //                                  eight bytes V
 //          offset=BYTES            (with write) so far behind the pointer
