@@ -35,9 +35,14 @@ struct Options {
     int requests = 0;
     int body_mib = 8;
     double grace_s = 5;
+    double step_s = 120;
     double memory_share = 0.9;
     bool made_up = false;
 };
+
+std::chrono::milliseconds milliseconds(double s) {
+    return std::chrono::milliseconds(static_cast<std::int64_t>(s * 1000));
+}
 
 /// The folder's last name: "models/llama/" is "llama".
 std::string name_of(const Options& options) {
@@ -81,7 +86,8 @@ int max_requests(const Options& options) {
 decoder::EngineOptions engine_options(const Options& options, decoder::RunningModel& model) {
     decoder::EngineOptions how{.step_prompt_tokens = options.step_prompt_tokens,
                                .step_stretch = options.step_stretch,
-                               .max_step_stretch = options.max_step_stretch};
+                               .max_step_stretch = options.max_step_stretch,
+                               .longest_step = milliseconds(options.step_s)};
     if (how.step_stretch > 0)
         how.step_times = decoder::measured_steps(model, std::max(how.step_stretch, how.max_step_stretch));
     return how;
@@ -91,7 +97,7 @@ decoder::ServeOptions serve_options(const Options& options) {
     return {.http = {.host = options.host, .port = options.port},
             .service = {.max_requests = max_requests(options),
                         .max_body_bytes = static_cast<std::size_t>(options.body_mib) << 20},
-            .grace = std::chrono::milliseconds(static_cast<std::int64_t>(options.grace_s * 1000))};
+            .grace = milliseconds(options.grace_s)};
 }
 
 /// What the GPU may take for a step, and to give its memory back.
@@ -172,6 +178,10 @@ Runner declare_serve(const Arguments& app) {
     app.add_option("--step-prompt-tokens", options->step_prompt_tokens,
                    "And tokens of prompts in such a step at most; 0: as many as there is room for (default)")
         .range(0, 65536);
+    app.add_option("--max-step-seconds", options->step_s,
+                   "Seconds that the GPU may take for a step: where one has not ended by then the GPU hangs, "
+                   "and the server ends with that reason (default: 120)")
+        .range(0.1, 86400.0);
     app.add_option("--memory-share", options->memory_share,
                    "Of the GPU's memory that the weights leave, for keys and values at most (default: 0.9)")
         .range(0.0, 1.0);

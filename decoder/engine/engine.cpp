@@ -42,6 +42,7 @@ SchedulerOptions scheduler_options(const Capacity& capacity, EngineOptions optio
 
 Engine::Engine(RunningModel& model, EngineOptions options)
     : model_(model),
+      longest_step_(options.longest_step),
       scheduler_(scheduler_options(model.capacity(), std::move(options))),
       thread_([this](const std::stop_token& stop) { run(stop); }) {
     started_.wait(false);
@@ -153,6 +154,7 @@ bool Engine::finish_step(std::unique_lock<std::mutex>& lock, const std::stop_tok
         }
     };
     try_to([&] { is_launched = is_ready && launch_ahead(); });
+    await_step();
     const std::vector<int> drawn = model_.forward().finish();
     const Clock::time_point begun = begun_;
     const Clock::time_point ended = Clock::now();
@@ -229,6 +231,16 @@ Engine::Clock::time_point Engine::time_to_prepare() const {
 void Engine::launch(std::span<const int> drawn) {
     begun_ = Clock::now();
     model_.forward().launch(drawn);
+}
+
+/// A GPU that hangs is nobody's to wait for.
+void Engine::await_step() {
+    if (model_.forward().wait_until(begun_ + longest_step_)) return;
+    model_.leave();
+    throw EngineFailure(
+        fmt::format("the GPU has not ended a step within {} s: it hangs (`dmesg | grep Xid` and `nvidia-smi "
+                    "-q` may say why)",
+                    seconds(longest_step_)));
 }
 
 void Engine::note_times(Clock::time_point begun, Clock::time_point ended) {

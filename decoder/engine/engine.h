@@ -89,6 +89,8 @@ struct EngineOptions {
     double step_stretch = 0;
     double max_step_stretch = 0;
     std::vector<StepTime> step_times{};  ///< of the model: measured_steps()
+    /// That the GPU may take for a step: one that has not ended by then hangs.
+    std::chrono::milliseconds longest_step{120'000};
 };
 
 class Engine final : public TokenEngine {
@@ -121,6 +123,7 @@ class Engine final : public TokenEngine {
     [[nodiscard]] double expected_s() const;
     [[nodiscard]] Clock::time_point time_to_prepare() const;
     void launch(std::span<const int> drawn);
+    void await_step();
     void note_times(Clock::time_point begun, Clock::time_point ended);
     void note_drawn();
     void note(const NewToken& token);
@@ -131,6 +134,7 @@ class Engine final : public TokenEngine {
     RunningModel& model_;
     mutable std::mutex mutex_;
     std::condition_variable_any work_;
+    std::chrono::milliseconds longest_step_;
     Scheduler scheduler_;
     std::unordered_map<RequestId, Running> requests_;
     /// Tokens of the last step, which their listeners hear of while the GPU computes the next one: until that

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <mutex>
+#include <utility>
+#include <vector>
 
 #include "decoder/require.h"
 
@@ -79,54 +82,63 @@ struct RunningModel::Read {
     KvScales kv_scales;
 };
 
-RunningModel::RunningModel(const ModelOptions& options) : RunningModel(options, Read(options)) {}
-
-RunningModel::RunningModel(const ModelOptions& options, const Read& read)
-    : gpu_(options.device),
-      runtime_(runtime_options(options)),
-      description_(read.description),
-      weights_(std::make_unique<ModelWeights>(gpu_, runtime_, description_, *read.source,
-                                              made_format(options), options.on_weights)),
-      capacity_(capacity_for(options)) {
-    weights_->kv_scales = read.kv_scales;
-    forward_ = std::make_unique<Forward>(gpu_, runtime_, description_, *weights_, capacity_);
-    if (!options.may_compile_later) runtime_.freeze();
+RunningModel::Parts::Parts(const ModelOptions& options, const Read& read)
+    : gpu(options.device),
+      runtime(runtime_options(options)),
+      description(read.description),
+      weights(std::make_unique<ModelWeights>(gpu, runtime, description, *read.source, made_format(options),
+                                             options.on_weights)),
+      capacity(capacity_for(options)) {
+    weights->kv_scales = read.kv_scales;
+    forward = std::make_unique<Forward>(gpu, runtime, description, *weights, capacity);
+    if (!options.may_compile_later) runtime.freeze();
     const auto seconds = [](Clock::duration duration) {
         return std::chrono::duration<double>(duration).count();
     };
-    start_times_ = {.weights_s = seconds(has_weights_ - begun_),
-                    .kernels_s = seconds(Clock::now() - has_weights_)};
+    start_times = {.weights_s = seconds(has_weights - begun),
+                   .kernels_s = seconds(Clock::now() - has_weights)};
 }
 
-Capacity RunningModel::capacity_for(const ModelOptions& options) const {
-    const std::int64_t known = description_.model.max_position_embeddings;
-    Capacity capacity{.step_tokens = options.max_step_tokens,
-                      .sequences = options.max_sequences,
-                      .page_size = page_size,
-                      .kv_dtype = options.kv_dtype};
-    capacity.context = options.max_context > 0 ? options.max_context
-                       : known > 0             ? std::min(known, usual_context)
-                                               : usual_context;
-    const std::int64_t page_bytes = description_.cache_bytes_a_token(capacity.kv_dtype) * page_size;
-    const std::int64_t wanted = capacity.sequences * capacity.pages_a_sequence();
-    const std::int64_t free_bytes =
-        runtime::free_memory_bytes(gpu_.driver()) - step_bytes(description_, capacity);
+RunningModel::RunningModel(const ModelOptions& options)
+    : parts_(std::make_unique<Parts>(options, Read(options))) {}
+
+RunningModel::~RunningModel() {
+    if (!is_left_) return;
+    // For as long as the process lives, in its reach: nothing was lost, it is still in use.
+    static std::mutex mutex;
+    static auto& left = *new std::vector<std::unique_ptr<Parts>>;
+    const std::lock_guard lock(mutex);
+    left.push_back(std::move(parts_));
+}
+
+Capacity RunningModel::Parts::capacity_for(const ModelOptions& options) const {
+    const std::int64_t known = description.model.max_position_embeddings;
+    Capacity found{.step_tokens = options.max_step_tokens,
+                   .sequences = options.max_sequences,
+                   .page_size = page_size,
+                   .kv_dtype = options.kv_dtype};
+    found.context = options.max_context > 0 ? options.max_context
+                    : known > 0             ? std::min(known, usual_context)
+                                            : usual_context;
+    const std::int64_t page_bytes = description.cache_bytes_a_token(found.kv_dtype) * page_size;
+    const std::int64_t wanted = found.sequences * found.pages_a_sequence();
+    const std::int64_t free_bytes = runtime::free_memory_bytes(gpu.driver()) - step_bytes(description, found);
     const auto room = static_cast<std::int64_t>(static_cast<double>(free_bytes) * options.memory_share);
-    capacity.pages = std::min(wanted, room / page_bytes);
-    if (capacity.pages < capacity.pages_a_sequence()) {
+    found.pages = std::min(wanted, room / page_bytes);
+    if (found.pages < found.pages_a_sequence()) {
         throw DecoderError(fmt::format(
             "the GPU has {:.1f} GB left for keys and values; a text of {} tokens needs {:.1f} GB: a context "
             "of up to {} fits",
-            static_cast<double>(std::max<std::int64_t>(room, 0)) * 1e-9, capacity.context,
-            static_cast<double>(capacity.pages_a_sequence() * page_bytes) * 1e-9,
+            static_cast<double>(std::max<std::int64_t>(room, 0)) * 1e-9, found.context,
+            static_cast<double>(found.pages_a_sequence() * page_bytes) * 1e-9,
             std::max<std::int64_t>(room, 0) / page_bytes * page_size));
     }
-    return capacity;
+    return found;
 }
 
 std::int64_t RunningModel::floor_bytes(std::int64_t sequences, std::int64_t kv_len) const {
-    return weights_->bytes_a_step(description_.share_of_experts(sequences)) +
-           sequences * kv_len * description_.cache_bytes_a_token(capacity_.kv_dtype);
+    return weights().bytes_a_step(description().share_of_experts(sequences)) +
+           sequences * kv_len * description().cache_bytes_a_token(capacity().kv_dtype);
 }
 
 }  // namespace hone::decoder

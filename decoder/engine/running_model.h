@@ -1,6 +1,7 @@
 // A model on a GPU, from its folder to the first step: driver, runtime, weights, operators, cache.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <memory>
@@ -42,31 +43,44 @@ class RunningModel {
     /// does not fit, with what would.
     explicit RunningModel(const ModelOptions& options);
 
-    [[nodiscard]] const Gpu& gpu() const { return gpu_; }
-    [[nodiscard]] Forward& forward() { return *forward_; }
-    [[nodiscard]] const Description& description() const { return description_; }
-    [[nodiscard]] const ModelWeights& weights() const { return *weights_; }
-    [[nodiscard]] const Capacity& capacity() const { return capacity_; }
-    [[nodiscard]] const Runtime& runtime() const { return runtime_; }
-    [[nodiscard]] const StartTimes& start_times() const { return start_times_; }
+    RunningModel(const RunningModel&) = delete;
+    RunningModel& operator=(const RunningModel&) = delete;
+    /// Gives back what it has on the GPU, unless that was left.
+    ~RunningModel();
+
+    [[nodiscard]] const Gpu& gpu() const { return parts_->gpu; }
+    [[nodiscard]] Forward& forward() { return *parts_->forward; }
+    [[nodiscard]] const Description& description() const { return parts_->description; }
+    [[nodiscard]] const ModelWeights& weights() const { return *parts_->weights; }
+    [[nodiscard]] const Capacity& capacity() const { return parts_->capacity; }
+    [[nodiscard]] const Runtime& runtime() const { return parts_->runtime; }
+    [[nodiscard]] const StartTimes& start_times() const { return parts_->start_times; }
     /// Bytes that a step of one token has to read at a text of so many tokens: weights, keys and values.
     [[nodiscard]] std::int64_t floor_bytes(std::int64_t sequences, std::int64_t kv_len) const;
+    /// The GPU hangs: what stands there is left as it is, also at the end, since the driver would wait for
+    /// work that never ends.
+    void leave() { is_left_ = true; }
 
   private:
     struct Read;
-    RunningModel(const ModelOptions& options, const Read& read);
-    [[nodiscard]] Capacity capacity_for(const ModelOptions& options) const;
+    struct Parts {
+        Parts(const ModelOptions& options, const Read& read);
+        [[nodiscard]] Capacity capacity_for(const ModelOptions& options) const;
 
-    using Clock = std::chrono::steady_clock;
-    Clock::time_point begun_ = Clock::now();
-    Gpu gpu_;
-    Runtime runtime_;
-    Description description_;
-    std::unique_ptr<ModelWeights> weights_;
-    Clock::time_point has_weights_ = Clock::now();
-    StartTimes start_times_;
-    Capacity capacity_;
-    std::unique_ptr<Forward> forward_;
+        using Clock = std::chrono::steady_clock;
+        Clock::time_point begun = Clock::now();
+        Gpu gpu;
+        Runtime runtime;
+        Description description;
+        std::unique_ptr<ModelWeights> weights;
+        Clock::time_point has_weights = Clock::now();
+        StartTimes start_times;
+        Capacity capacity;
+        std::unique_ptr<Forward> forward;
+    };
+
+    std::unique_ptr<Parts> parts_;
+    std::atomic<bool> is_left_{false};
 };
 
 }  // namespace hone::decoder

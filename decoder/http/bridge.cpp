@@ -283,12 +283,28 @@ class Server final : public httplib::Server {
                           const httplib::ContentReader& reader) { handle(request, response, &reader); });
         set_error_handler([this](const httplib::Request& request, httplib::Response& response) {
             if (current->is_answered) return;
-            current->request = &request;
-            current->response = &response;
-            current->is_whole = false;  // where the next request begins, nobody knows
+            const bool is_head_too_long = response.status == 400 && current->connection.is_too_long();
+            refuse(request, response, is_head_too_long ? 431 : response.status);
             close_behind(request, response);
-            callbacks_.refuse(callbacks_.user, current, response.status);
         });
+    }
+
+    void refuse(const httplib::Request& request, httplib::Response& response, int status) {
+        current->request = &request;
+        current->response = &response;
+        current->is_whole = false;  // where the next request begins, nobody knows
+        callbacks_.refuse(callbacks_.user, current, status);
+    }
+
+    /// A first line without end, of which cpp-httplib says nothing to the client.
+    void refuse_line(Connection& connection) {
+        const httplib::Request request;
+        httplib::Response response;
+        refuse(request, response, 414);
+        std::string reply = "HTTP/1.1 414 URI Too Long\r\nConnection: close\r\n";
+        reply += "Content-Type: " + response.get_header_value("Content-Type") + "\r\n";
+        reply += "Content-Length: " + std::to_string(response.body.size()) + "\r\n\r\n" + response.body;
+        connection.write(reply.data(), reply.size());
     }
 
     void handle(const httplib::Request& request, httplib::Response& response,
@@ -336,6 +352,7 @@ class Server final : public httplib::Server {
             request.headers.erase("Accept-Encoding");  // pieces of a text would wait for each other
             request.ranges.clear();
         });
+        if (!answered && connection.is_too_long()) refuse_line(connection);
         current = nullptr;
         return answered && !closed && exchange.is_whole;
     }

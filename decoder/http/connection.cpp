@@ -48,6 +48,7 @@ Connection::~Connection() {
 void Connection::begin_request() {
     bytes_left_ = limits_.head_bytes;
     came_ = 0;
+    is_too_long_ = false;
     begun_ = Clock::now();
     form_.begin();
 }
@@ -104,6 +105,7 @@ bool Connection::fill() {
 }
 
 ssize_t Connection::read(char* to, size_t size) {
+    is_too_long_ = is_too_long_ || (size > 0 && bytes_left_ == 0);
     size = std::min(size, bytes_left_);
     if (size == 0 || (begin_ == end_ && !fill())) return -1;
     const std::size_t given = std::min(size, end_ - begin_);

@@ -44,6 +44,8 @@ class Connection final : public httplib::Stream {
     void begin_body(std::size_t bytes, bool in_pieces);
     /// What came of the request since begin_request().
     [[nodiscard]] const RequestForm& form() const { return form_; }
+    /// More of the request was asked for than it may have.
+    [[nodiscard]] bool is_too_long() const { return is_too_long_; }
     [[nodiscard]] bool connected() const;
 
     [[nodiscard]] bool is_readable() const override;
@@ -71,6 +73,7 @@ class Connection final : public httplib::Stream {
     std::size_t end_ = 0;
     std::size_t bytes_left_ = 0;  ///< of the request's head, or of its body
     std::size_t came_ = 0;        ///< of the request
+    bool is_too_long_ = false;
     RequestForm form_{};
     Clock::time_point begun_{};
 };

@@ -156,11 +156,16 @@ ApiRequest read_common(const Fields& fields, std::int64_t seed) {
 
 constexpr const char* prompt_forms = "a text, an array of ids, or an array of texts or of arrays of ids";
 
-std::vector<int> read_ids(const json& list, const Fields& fields) {
+/// `place`: "prompt", or "prompt[2]".
+std::vector<int> read_ids(const json& list, const std::string& place) {
     std::vector<int> ids;
     ids.reserve(list.size());
     for (const json& id : list) {
-        if (!id.is_number_integer() || id < 0 || id > INT_MAX) fields.refuse("prompt", prompt_forms);
+        if (!id.is_number_integer() || id < 0 || id > INT_MAX)
+            throw ApiError(400,
+                           fmt::format("{}[{}] is {}; allowed: the id of a token, 0 to {}", place, ids.size(),
+                                       shown(id), INT_MAX),
+                           "prompt");
         ids.push_back(id.get<int>());
     }
     return ids;
@@ -171,14 +176,14 @@ std::vector<Prompt> read_prompts(const Fields& fields) {
     if (prompt == nullptr || (!prompt->is_string() && !prompt->is_array()) || prompt->empty())
         fields.refuse("prompt", prompt_forms);
     if (prompt->is_string()) return {prompt->get<std::string>()};
-    if (prompt->front().is_number()) return {read_ids(*prompt, fields)};
+    if (prompt->front().is_number()) return {read_ids(*prompt, "prompt")};
     if (prompt->size() > max_choices) fields.refuse("prompt", fmt::format("up to {} prompts", max_choices));
     std::vector<Prompt> prompts;
     for (const json& one : *prompt) {
         if (one.is_string()) {
             prompts.emplace_back(one.get<std::string>());
         } else if (one.is_array()) {
-            prompts.emplace_back(read_ids(one, fields));
+            prompts.emplace_back(read_ids(one, fmt::format("prompt[{}]", prompts.size())));
         } else {
             fields.refuse("prompt", prompt_forms);
         }

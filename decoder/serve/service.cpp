@@ -88,6 +88,7 @@ HttpReply Service::answer(const HttpRequest& request, HttpClient& client) {
 
 HttpReply Service::refuse(int status) const {
     const char* const why = status == 414   ? "the path is too long"
+                            : status == 431 ? "the headers are too long"
                             : status == 411 ? "the body's length is missing; needed is Content-Length, or "
                                               "Transfer-Encoding: chunked"
                             : status == 413 ? "the body is too long"

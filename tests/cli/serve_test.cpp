@@ -45,8 +45,12 @@ struct Served {
         write_runnable_model(sandbox.path("model"));
     }
     /// Runs the server with `use` as its client.
-    [[nodiscard]] Ended run(const std::function<void(pid_t)>& use) const {
-        return sandbox.run({"serve", "model", "--port", std::to_string(port), "--max-sequences", "4"}, use);
+    [[nodiscard]] Ended run(const std::function<void(pid_t)>& use,
+                            const std::vector<std::string>& options = {}) const {
+        std::vector<std::string> all{"serve",           "model", "--port", std::to_string(port),
+                                     "--max-sequences", "4"};
+        all.insert(all.end(), options.begin(), options.end());
+        return sandbox.run(all, use);
     }
 };
 
@@ -107,11 +111,29 @@ TEST_CASE("a GPU that falls over: 503, and the process ends with the reason") {
     CHECK(ended.code == 1);
 }
 
+TEST_CASE(
+    "a GPU that hangs: 503 once a step has taken all that it may, and the process ends with the reason") {
+    const std::string why = "the GPU has not ended a step within 0.5 s: it hangs";
+    const Served served("launch:hang:after=2000");
+    const Ended ended = served.run(
+        [&](pid_t) {
+            CHECK(wait_until_ready(served.port));
+            HttpResponse last{.status = 200};
+            for (int i = 0; i < 100 && last.status == 200; ++i)
+                last = request(served.port, "POST", "/v1/completions",
+                               R"({"prompt": "Once", "max_tokens": 50})");
+            CHECK(last.status == 503);
+            CHECK(last.message().find(why) != std::string::npos);
+        },
+        {"--max-step-seconds", "0.5"});
+    CHECK(ended.code == 1);
+    CHECK(ended.err.find(why) != std::string::npos);
+}
+
 TEST_CASE("a GPU that hangs does not keep a server that is asked to stop") {
     const Served served("launch:hang:after=2000");
     std::chrono::steady_clock::time_point asked;
-    const Ended ended = served.sandbox.run(
-        {"serve", "model", "--port", std::to_string(served.port), "--max-sequences", "4", "--grace", "0.1"},
+    const Ended ended = served.run(
         [&](pid_t pid) {
             CHECK(wait_until_ready(served.port));
             std::vector<std::unique_ptr<HttpClientSocket>> clients;
@@ -122,7 +144,8 @@ TEST_CASE("a GPU that hangs does not keep a server that is asked to stop") {
             std::this_thread::sleep_for(std::chrono::seconds(2));
             asked = std::chrono::steady_clock::now();
             kill(pid, SIGTERM);
-        });
+        },
+        {"--grace", "0.1"});
     INFO(ended.err);
     CHECK(ended.code == 1);
     CHECK(ended.err.find("the GPU had not ended its work 21 s after the process was asked to stop") !=

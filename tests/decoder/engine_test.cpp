@@ -524,6 +524,21 @@ TEST_CASE("tokens of a step are heard also where the next step fails") {
     CHECK_THROWS_AS(engine.submit({.prompt = {1}}, heard.listener()), EngineFailure);
 }
 
+TEST_CASE("a GPU that hangs is waited for as long as a step may take, and what stands there is left") {
+    const test::FakeMachine machine("launch:match=sample_row:hang:after=4");
+    {
+        RunningModel model(small_options());
+        Engine engine(model, {.longest_step = std::chrono::milliseconds(300)});
+        Heard heard;
+        engine.submit({.prompt = {1, 2, 3}, .max_new_tokens = 50}, heard.listener());
+        CHECK(heard.failure().find("the GPU has not ended a step within 0.3 s: it hangs") !=
+              std::string::npos);
+        CHECK(heard.tokens().size() == 3);
+        CHECK_THROWS_AS(engine.submit({.prompt = {1}}, heard.listener()), EngineFailure);
+    }
+    CHECK(machine.live("memory") > 0);
+}
+
 TEST_CASE("a step that ends without a token, or with one that there is not, fails by its name") {
     for (const auto& [script, what] :
          {std::pair{"launch:match=sample_row:idle:after=3", "wrote no token for row 0 of 1"},

@@ -34,14 +34,13 @@ TEST_CASE("bad requests get 400 with the field, its value and what is allowed") 
          "prompt is an array of 0; allowed: a text, an array of ids, or an array of texts or of arrays of "
          "ids",
          "prompt"},
-        {R"({"prompt": [1, -2]})",
-         "prompt is an array of 2; allowed: a text, an array of ids, or an array of texts or of arrays of "
-         "ids",
+        {R"({"prompt": [1, -2]})", "prompt[1] is -2; allowed: the id of a token, 0 to 2147483647", "prompt"},
+        {R"({"prompt": [1, "a"]})", "prompt[1] is \"a\"; allowed: the id of a token, 0 to 2147483647",
          "prompt"},
-        {R"({"prompt": [1, "a"]})",
-         "prompt is an array of 2; allowed: a text, an array of ids, or an array of texts or of arrays of "
-         "ids",
+        {R"({"prompt": [[1], [1, 2.5]]})", "prompt[1][1] is 2.5; allowed: the id of a token, 0 to 2147483647",
          "prompt"},
+        {R"({"prompt": [1, 18446744073709551615]})",
+         "prompt[1] is 18446744073709551615; allowed: the id of a token, 0 to 2147483647", "prompt"},
         {R"({"prompt": [5, 100000]})", "the prompt has a token that the model does not know", "prompt"},
         {R"({"prompt": ""})", "the prompt is empty", "prompt"},
         {R"({"prompt": "a", "max_tokens": 0})", "max_tokens is 0; allowed: an integer from 1 to 2147483647",
@@ -329,7 +328,8 @@ TEST_CASE("headers without end are not kept") {
     for (int i = 0; i < 20'000; ++i) many += "a:b\r\n";
     client.send_text(many + "\r\n");
     const HttpResponse response = client.response();
-    CHECK(response.status == 400);
+    CHECK(response.status == 431);
+    CHECK(response.message() == "the headers are too long");
     CHECK_FALSE(client.wait_for("HTTP/1.1"));
     // What is within the limit goes, behind a request that had much, too.
     HttpClientSocket other(server.port());
@@ -341,6 +341,18 @@ TEST_CASE("headers without end are not kept") {
                         fmt::format("Content-Length: {}\r\n\r\n", body.size()) + body);
         CHECK(other.response().status == 200);
     }
+}
+
+TEST_CASE("a first line without end is refused, and not kept") {
+    const MadeServer server;
+    HttpClientSocket client(server.port());
+    client.send_text("GET /" + std::string(100'000, 'a'));
+    const HttpResponse response = client.response();
+    CHECK(response.status == 414);
+    CHECK(response.message() == "the path is too long");
+    CHECK(response.head.find("Connection: close") != std::string::npos);
+    CHECK_FALSE(client.wait_for("HTTP/1.1"));
+    CHECK(server.get("/health").status == 200);
 }
 
 TEST_CASE("what a client said is given back beyond a zero byte") {
