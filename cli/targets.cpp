@@ -64,8 +64,8 @@ void Target::declare(const Arguments& app) {
     app.add_option("--fields", fields, "The operator's fields: \"dtype=bf16 hidden=4096 residual=yes\"");
     app.add_option(
         "--tokens", tokens,
-        "Tokens of a forward pass to tune at (default: 1, 2, 4 ... 8192); with --op and --fields the "
-        "size that these leave open");
+        "Tokens of a forward pass to tune at (default: 1, 2, 4 ... 8192, and of linear layers 5, 6 and 7 "
+        "fourths of 256, 512 and 1024); with --op and --fields the size that these leave open");
     declare_captured(
         app, "What a process with HONE_CAPTURE=FILE ran, those problems first that took the most time");
     declare_variant(app);

@@ -611,11 +611,11 @@ TEST_CASE("a dry run tunes nothing and needs nothing") {
         ++counts[problem.substr(0, problem.find(' '))];
         problems.insert(problem);
     }
-    // At 1, 2, 4 ... 8192 tokens; the language head up to 512, prompts from 32, and two layouts of a cache.
-    // Steps have single tokens beside prompts, and others that append. Their products with norms and sums are
-    // compiled, and chosen by --chain.
+    // At 1, 2, 4 ... 8192 tokens, linear layers at nine more; the language head up to 512, prompts from 32,
+    // and two layouts of a cache. Steps have single tokens beside prompts, and others that append. Their
+    // products with norms and sums are compiled, and chosen by --chain.
     CHECK(counts["rmsnorm"] == 2 * 14);
-    CHECK(counts["linear"] == 4 * 14 + 10);
+    CHECK(counts["linear"] == 4 * (14 + 9) + 10);
     CHECK(counts["attention_prefill"] == 2 * 9);
     CHECK(counts["attention_decode"] == 2 * 18 + 18);
     CHECK(counts["attention_append"] == 18);
@@ -693,7 +693,7 @@ TEST_CASE("one operator of a model") {
     const Ended ended = sandbox.run({"tune", "llama-3-8b", "--op", "linear", "--dry-run", "--json"});
     CHECK(ended.code == 0);
     const nlohmann::json data = ended.json()["data"];
-    CHECK(data["problems"].size() == 4 * 14 + 10);
+    CHECK(data["problems"].size() == 4 * (14 + 9) + 10);
     CHECK(data["operators"].size() == 5);
     CHECK(data["without_family"].empty());
 }

@@ -25,6 +25,13 @@ const ModelOperator& by_role(const std::vector<ModelOperator>& list, const std::
     return *found;
 }
 
+/// Above 256 also between powers of two.
+std::vector<std::int64_t> tokens_of_linear_layers() {
+    std::vector<std::int64_t> tokens{320, 384, 448, 640, 768, 896, 1280, 1536, 1792};
+    for (const std::int64_t edge : bucket_edges(8192)) tokens.push_back(edge);
+    return tokens;
+}
+
 std::size_t problems_of(const Workload& workload, std::string_view family) {
     return static_cast<std::size_t>(std::ranges::count(
         workload.problems, family, [](const Problem& problem) { return problem.family->name; }));
@@ -86,7 +93,7 @@ TEST_CASE(
         const auto kv_heads = model.num_key_value_heads / one.tensor_parallel;
         const auto [format, group, zeros, lm_head] = one.weights;
         std::set<std::string> wanted;
-        for (const std::int64_t tokens : bucket_edges(8192)) {
+        for (const std::int64_t tokens : tokens_of_linear_layers()) {
             QuantizedLinear linear{.in = model.hidden_size,
                                    .out = (heads + 2 * kv_heads) * model.head_dim,
                                    .max_tokens = tokens,
@@ -394,7 +401,8 @@ TEST_CASE("token counts are the buckets up to 8192 unless given; out of range is
     const std::size_t edges = bucket_edges(8192).size();
     const Workload usual = model_workload(model, {});
     CHECK(problems_of(usual, "rmsnorm") == 2 * edges);
-    CHECK(problems_of(usual, "linear") == 4 * edges + bucket_edges(512).size() + 4);
+    CHECK(problems_of(usual, "linear") ==
+          4 * tokens_of_linear_layers().size() + bucket_edges(512).size() + 4);
     CHECK(problems_of(usual, "rope_kv_append") == 2 * edges + 5);
     const Workload asked = model_workload(model, {.tokens = {8, 1, 8}, .dtype = {}});
     CHECK(problems_of(asked, "rmsnorm") == 2 * 2);

@@ -28,6 +28,11 @@ std::string format_fields(const checkpoints::WeightFormat& weights) {
                        yes_no(weights.zeros));
 }
 
+/// Up to 256 rows a kernel serves the next power of two as well as its own size; from 2,048 on tiles of
+/// another height save little.
+constexpr std::int64_t least_finer = 256;
+constexpr std::int64_t most_finer = 2048;
+
 class LinearOperators {
   public:
     explicit LinearOperators(const ModelPart& part) : part_(part), model_(part.model) {}
@@ -62,9 +67,19 @@ class LinearOperators {
         return {.role = std::string(role),
                 .family = std::string(family),
                 .fields = std::move(fields),
-                .sizes = sizes_at(family, part_.tokens),
+                .sizes = sizes_at(family, rows()),
                 .count = count,
                 .shape = fmt::format("{} -> {}", shape.in, shape.out)};
+    }
+
+    /// Where nobody asked for others, sizes between powers of two as well: where a winner of one is known it
+    /// has a bucket of its own, else calls of it run the next power's tiles, 1.1 to 1.3 times as long.
+    std::vector<std::int64_t> rows() const {
+        std::vector<std::int64_t> rows = part_.tokens;
+        if (!part_.usual_tokens) return rows;
+        for (std::int64_t size = least_finer; size < most_finer; ++size)
+            if (is_finer_edge(size)) rows.push_back(size);
+        return rows;
     }
 
     void add_projections() {
