@@ -1,6 +1,7 @@
 #include "models/shared_norms.h"
 
 #include <stdexcept>
+#include <string_view>
 
 #include "kernel_templates/linear/square_columns.cuh"
 #include "models/step_operators.h"
@@ -13,8 +14,8 @@ namespace {
 Problem sharing(const Linear& product, const checkpoints::WeightFormat& format, bool norm, bool next_norm,
                 bool gated = false) {
     using namespace runtime;
-    if (!format.format) {
-        return describe_problem("shared_norm_linear",
+    const auto described = [&](std::string_view family, auto... of_codes) {
+        return describe_problem(family,
                                 {{"in", product.in},
                                  {"out", product.out},
                                  {"dtype", dtype_name(product.dtype)},
@@ -23,23 +24,13 @@ Problem sharing(const Linear& product, const checkpoints::WeightFormat& format, 
                                  {"activation", word(product.activation)},
                                  {"gated", yes_no(gated)},
                                  {"bias", yes_no(product.bias)},
-                                 {"residual", yes_no(product.residual)}},
+                                 {"residual", yes_no(product.residual)},
+                                 of_codes...},
                                 {{"max_tokens", product.max_tokens}});
-    }
-    return describe_problem("shared_norm_quantized_linear",
-                            {{"in", product.in},
-                             {"out", product.out},
-                             {"dtype", dtype_name(product.dtype)},
-                             {"format", word(*format.format)},
-                             {"group", format.group},
-                             {"zeros", yes_no(format.zeros)},
-                             {"norm", yes_no(norm)},
-                             {"next_norm", yes_no(next_norm)},
-                             {"activation", word(product.activation)},
-                             {"gated", yes_no(gated)},
-                             {"bias", yes_no(product.bias)},
-                             {"residual", yes_no(product.residual)}},
-                            {{"max_tokens", product.max_tokens}});
+    };
+    if (!format.format) return described("shared_norm_linear");
+    return described("shared_norm_quantized_linear", FieldValue{"format", word(*format.format)},
+                     FieldValue{"group", format.group}, FieldValue{"zeros", yes_no(format.zeros)});
 }
 
 /// Half of a network.

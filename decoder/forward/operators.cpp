@@ -5,7 +5,10 @@
 #include <utility>
 #include <variant>
 
+#include "kernel_templates/catalog.h"
+#include "models/appending.h"
 #include "models/step_operators.h"
+#include "runtime/operators/runtime_state.h"
 #include "runtime/system/parallel.h"
 
 namespace hone::decoder {
@@ -23,9 +26,11 @@ AttentionAppendKernel prepared_appending(Runtime& runtime, const models::Model& 
                                          const Capacity& capacity, std::int64_t window) {
     const std::optional<AttentionAppend> append = models::appending_attention(model, capacity.room(), window);
     if (!append) return {};
-    // By the fallback, not by what is chosen: a step has the same launches before and behind its tuning.
-    const Explanation one = runtime.explain(*append, {1, capacity.context});
-    return one.fallback.starts_with("plain ") ? AttentionAppendKernel() : runtime.prepare(*append);
+    const Explanation of_one = runtime.explain(*append, {1, capacity.context});
+    const std::optional<Problem> problem = parse_problem(of_one.problem);
+    const DeviceTraits& traits = runtime::dispatcher_of(runtime).session().traits();
+    return problem && models::appends_in_one_kernel(*problem, traits) ? runtime.prepare(*append)
+                                                                      : AttentionAppendKernel();
 }
 
 /// Layers without such a weight do not count.

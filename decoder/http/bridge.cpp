@@ -1,28 +1,24 @@
 #include "decoder/http/bridge.h"
 
-#include <strings.h>
 #include <sys/resource.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
-#include <condition_variable>
 #include <cstring>
-#include <deque>
 #include <memory>
-#include <mutex>
 #include <string_view>
 #include <system_error>
-#include <thread>
 #include <utility>
-#include <vector>
 
 #include "decoder/http/connection.h"
+#include "decoder/http/connection_threads.h"
+#include "decoder/http/refusal.h"
 
 #define HONE_BRIDGE extern "C" __attribute__((visibility("default")))
 
+using hone::decoder::body_patience;
 using hone::decoder::Connection;
-using hone::decoder::RequestForm;
+using hone::decoder::ConnectionThreads;
 
 struct hone_http_exchange {
     Connection& connection;
@@ -42,10 +38,7 @@ namespace {
 
 using Exchange = hone_http_exchange;
 
-constexpr std::size_t max_path = 1024;
 constexpr std::size_t head_bytes = std::size_t{64} << 10;
-/// A body that is too long is read on up to so many times what is allowed, so that the client sees why.
-constexpr std::size_t patience = 4;
 constexpr int backlog = 1024;
 constexpr int crowded_idle_ms = 500;
 /// Descriptors of files that are not for connections: the GPU's, the cache's, those of compilers.
@@ -72,13 +65,13 @@ void read_body(Exchange& exchange) {
     const httplib::ContentReader& reader = *std::exchange(exchange.reader, nullptr);
     std::size_t size = 0;
     // With the lines between pieces, which may be as short as they like.
-    exchange.connection.begin_body(patience * exchange.max_body_bytes + head_bytes,
+    exchange.connection.begin_body(body_patience * exchange.max_body_bytes + head_bytes,
                                    exchange.request->has_header("Transfer-Encoding"));
     const bool came = reader([&](const char* data, std::size_t more) {
         size += more;
         if (size > exchange.max_body_bytes) exchange.too_long = true;
         if (!exchange.too_long) exchange.body.append(data, more);
-        return size / patience <= exchange.max_body_bytes;
+        return size / body_patience <= exchange.max_body_bytes;
     });
     exchange.is_whole = came && exchange.connection.form().is_strict();
 }
@@ -95,121 +88,9 @@ std::size_t file_limit(std::size_t wanted) {
     return limit.rlim_cur;
 }
 
-/// Threads for connections, each of which has one as long as it lasts. Not httplib::ThreadPool: where the
-/// system starts no more threads, that ends the process.
-class Threads final : public httplib::TaskQueue {
-  public:
-    /// `open` counts connections, those that wait for a thread as well: with `most` of them the others wait
-    /// outside. Throws std::system_error where not all threads can be started.
-    Threads(httplib::Server& server, const std::atomic<bool>& stops, std::atomic<int>& open,
-            std::size_t threads, std::size_t most)
-        : server_(server), stops_(stops), open_(open), most_(static_cast<int>(most)) {
-        try {
-            threads_.reserve(threads);
-            while (threads_.size() < threads) threads_.emplace_back([this] { work(); });
-        } catch (...) {
-            end();
-            throw;
-        }
-    }
-    Threads(const Threads&) = delete;
-    Threads& operator=(const Threads&) = delete;
-    ~Threads() override { end(); }
-
-    void enqueue(std::function<void()> connection) override {
-        {
-            std::unique_lock lock(mutex_);
-            room_.wait(lock, [this] { return open_ < most_; });
-            waiting_.push_back(std::move(connection));
-            ++open_;
-        }
-        some_.notify_one();
-    }
-    void shutdown() override { end(); }
-    void on_idle() override {
-        if (stops_) server_.stop();
-    }
-
-  private:
-    /// Behind the connections that wait already.
-    void end() {
-        {
-            const std::scoped_lock lock(mutex_);
-            ends_ = true;
-        }
-        some_.notify_all();
-        for (std::thread& thread : threads_) thread.join();
-        threads_.clear();
-    }
-
-    void work() {
-        std::unique_lock lock(mutex_);
-        while (true) {
-            some_.wait(lock, [this] { return ends_ || !waiting_.empty(); });
-            if (waiting_.empty()) return;
-            const std::function<void()> connection = std::move(waiting_.front());
-            waiting_.pop_front();
-            lock.unlock();
-            connection();
-            lock.lock();
-            room_.notify_one();
-        }
-    }
-
-    httplib::Server& server_;
-    const std::atomic<bool>& stops_;
-    std::atomic<int>& open_;
-    const int most_;
-    std::mutex mutex_;
-    std::condition_variable some_;  ///< waits for a thread
-    std::condition_variable room_;  ///< for one more connection
-    std::deque<std::function<void()>> waiting_;
-    bool ends_ = false;
-    std::vector<std::thread> threads_;
-};
-
 bool lacks_files(const std::exception& failure) {
     const auto* const error = dynamic_cast<const std::system_error*>(&failure);
     return error != nullptr && error->code() == std::errc::too_many_files_open;
-}
-
-/// Of a number as Content-Length has it.
-bool is_above(const std::string& number, std::size_t most) {
-    std::size_t value = 0;
-    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
-    return error != std::errc() || value > most;
-}
-
-bool has_body(const httplib::Request& request) {
-    return request.has_header("Content-Length") || request.has_header("Transfer-Encoding");
-}
-
-/// Also for who reads the lines that cpp-httplib passes over.
-bool ends_clearly(const httplib::Request& request, const RequestForm& form) {
-    if (!form.is_strict() || form.lengths() > 1) return false;
-    const std::size_t lengths = request.get_header_value_count("Content-Length");
-    const std::size_t encodings = request.get_header_value_count("Transfer-Encoding");
-    if (lengths + encodings != static_cast<std::size_t>(form.lengths())) return false;
-    if (form.lengths() == 0) return true;
-    if (encodings == 1)
-        return request.version != "HTTP/1.0" &&
-               strcasecmp(request.get_header_value("Transfer-Encoding").c_str(), "chunked") == 0;
-    const std::string length = request.get_header_value("Content-Length");
-    return !length.empty() && length.find_first_not_of("0123456789") == std::string::npos;
-}
-
-/// Whether a request is refused before its body is read, by which status; else 0. Where it is not clear where
-/// a body ends, a proxy may see other requests than we do.
-int refusal(const httplib::Request& request, const RequestForm& form, std::size_t max_body_bytes) {
-    if (request.path.size() > max_path) return 414;
-    if (!ends_clearly(request, form)) return 400;
-    if (request.method == "POST" && !has_body(request)) return 411;
-    if (request.has_header("Content-Length") &&
-        is_above(request.get_header_value("Content-Length"), patience * max_body_bytes))
-        return 413;  // nobody waits for so much
-    const std::string encoding = request.get_header_value("Content-Encoding");
-    if (!encoding.empty() && encoding != "identity") return 415;
-    return request.is_multipart_form_data() ? 415 : 0;
 }
 
 /// cpp-httplib repeats to the client that it asked for this.
@@ -251,7 +132,7 @@ class Server final : public httplib::Server {
         const std::size_t files = file_limit(threads + other_files);
         if (files < threads + other_files) throw std::system_error(EMFILE, std::generic_category());
         const std::size_t most = std::min(threads + backlog, files - other_files);
-        threads_ = std::make_unique<Threads>(*this, stops_, open_, threads, most);
+        threads_ = std::make_unique<ConnectionThreads>(*this, stops_, open_, threads, most);
     }
     [[nodiscard]] int port() const {
         sockaddr_storage address{};
@@ -267,14 +148,15 @@ class Server final : public httplib::Server {
   private:
     void add_handlers() {
         set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
-            if (const int status = refusal(request, current->connection.form(), options_.max_body_bytes);
+            if (const int status =
+                    hone::decoder::refusal(request, current->connection.form(), options_.max_body_bytes);
                 status != 0) {
                 response.status = status;
                 return HandlerResponse::Handled;
             }
             if (request.method == "POST") return HandlerResponse::Unhandled;
             // Nobody reads the body that such a method has: the connection ends behind the answer.
-            if (has_body(request) && request.get_header_value("Content-Length") != "0")
+            if (hone::decoder::has_body(request) && request.get_header_value("Content-Length") != "0")
                 current->is_whole = false;
             handle(request, response, nullptr);
             return HandlerResponse::Handled;
@@ -361,7 +243,7 @@ class Server final : public httplib::Server {
     hone_http_callbacks callbacks_;
     std::atomic<bool> stops_{false};
     std::atomic<int> open_{0};
-    std::unique_ptr<Threads> threads_;  ///< until the server runs
+    std::unique_ptr<ConnectionThreads> threads_;  ///< until the server runs
 };
 
 }  // namespace

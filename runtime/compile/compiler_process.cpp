@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
-#include <string_view>
 #include <utility>
 
 #include "runtime/compile/compile_worker.h"
@@ -24,11 +23,9 @@ std::string seconds_text(std::chrono::milliseconds time) {
 }
 
 /// Whether a process was ended by others: by the system for want of memory, or by somebody who shuts it down.
-/// The text is that of WorkerProcess::kill().
-bool was_killed(std::string_view ending) {
-    return std::ranges::any_of(std::array{SIGKILL, SIGTERM, SIGHUP, SIGINT, SIGQUIT}, [&](int signal) {
-        return ending.starts_with("signal " + std::to_string(signal) + ' ');
-    });
+bool was_killed(const WorkerEnding& ending) {
+    constexpr std::array of_others{SIGKILL, SIGTERM, SIGHUP, SIGINT, SIGQUIT};
+    return ending.signal && std::ranges::find(of_others, *ending.signal) != of_others.end();
 }
 
 CompiledImage image_of(Message reply) {
@@ -92,8 +89,8 @@ void CompilerProcess::start(const std::string& setting) {
 }
 
 void CompilerProcess::end_dead() {
-    const std::string ending = process_->kill();
-    const std::string cause = "the compiler died: " + ending;
+    const WorkerEnding ending = process_->kill();
+    const std::string cause = "the compiler died: " + ending.text();
     if (!was_killed(ending)) end(cause);
     process_.reset();
     throw CompilerAccident(cause);

@@ -88,11 +88,10 @@ pid_t spawn(const std::filesystem::path& program, std::string_view kind, int soc
     return pid;
 }
 
-std::string describe_ending(int status) {
-    if (WIFEXITED(status)) return "exit code " + std::to_string(WEXITSTATUS(status));
-    if (!WIFSIGNALED(status)) return "an unknown end";
-    const char* name = strsignal(WTERMSIG(status));
-    return "signal " + std::to_string(WTERMSIG(status)) + " (" + (name == nullptr ? "?" : name) + ")";
+WorkerEnding ending_of(int status) {
+    if (WIFEXITED(status)) return {.exit_code = WEXITSTATUS(status)};
+    if (WIFSIGNALED(status)) return {.signal = WTERMSIG(status)};
+    return {};
 }
 
 /// Whether the number is still that of a child. Where SIGCHLD is ignored, or somebody waits for all children,
@@ -121,6 +120,13 @@ void let_end(pid_t pid) noexcept {
 
 }  // namespace
 
+std::string WorkerEnding::text() const {
+    if (exit_code) return "exit code " + std::to_string(*exit_code);
+    if (!signal) return "an unknown end";
+    const char* name = strsignal(*signal);
+    return "signal " + std::to_string(*signal) + " (" + (name == nullptr ? "?" : name) + ")";
+}
+
 WorkerProcess WorkerProcess::start(const std::filesystem::path& program, std::string_view kind,
                                    const std::string& setting) {
     if (!program.is_absolute())
@@ -147,11 +153,11 @@ WorkerProcess& WorkerProcess::operator=(WorkerProcess&& other) noexcept {
 
 WorkerProcess::~WorkerProcess() { end(); }
 
-std::string WorkerProcess::kill() {
+WorkerEnding WorkerProcess::kill() {
     if (pid_ <= 0) return {};
     let_end(pid_);
     const std::optional<int> status = end();
-    return status ? describe_ending(*status) : "an unknown end";
+    return status ? ending_of(*status) : WorkerEnding{};
 }
 
 void WorkerProcess::begin_to_kill() noexcept {

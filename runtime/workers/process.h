@@ -23,6 +23,15 @@ class WorkerError : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+/// How a worker ended; neither number where nobody knows.
+struct WorkerEnding {
+    std::optional<int> exit_code{};  ///< it ended by itself
+    std::optional<int> signal{};     ///< it was killed, or crashed
+
+    /// "exit code 3", "signal 9 (Killed)", "an unknown end".
+    [[nodiscard]] std::string text() const;
+};
+
 class WorkerProcess {
   public:
     /// Starts `program --worker=KIND`; `program` is an absolute path. It gets this process's environment,
@@ -41,8 +50,8 @@ class WorkerProcess {
     /// Kills it and does not wait, so that several end side by side. Its destructor waits.
     void begin_to_kill() noexcept;
     /// Kills one that has failed, and waits until it is gone: it may be on its way out, so it gets some
-    /// milliseconds to end by itself. Returns how it ended: "exit code 3", "signal 9 (Killed)".
-    std::string kill();
+    /// milliseconds to end by itself.
+    WorkerEnding kill();
 
   private:
     WorkerProcess(pid_t pid, Channel channel);

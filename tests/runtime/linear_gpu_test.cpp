@@ -228,46 +228,45 @@ TEST_CASE("linear is right where sums are split over clusters") {
     check_with("dtype=fp32 gated=yes activation=silu in=4096 out=64 tokens=40", split, 4);
 }
 
+namespace {
+
+/// Calls back to back are right, and leave the same bits as one alone.
+void check_back_to_back(const char* text, const std::vector<TunableRange>& wanted, std::size_t count) {
+    const LinearCase linear_case(text, {});
+    const std::vector<Candidate> chosen = sample_with(linear_case.problem(), wanted, count);
+    CHECK(chosen.empty() != runs_on(linear::wgmma, Bench::get().traits));
+    for (const Candidate& candidate : chosen) {
+        INFO(text << " | " << to_string(candidate));
+        const std::vector<HostTensor> results = linear_case.run(candidate, {}, 3);
+        CHECK(linear_case.fault_of(results) == "");
+        CHECK(linear_case.run(candidate)[linear::out].bytes == results[linear::out].bytes);
+    }
+}
+
+}  // namespace
+
 TEST_CASE("sums that two blocks join early are right, in calls back to back, and the same bits each time") {
     const std::vector<TunableRange> joined{{"cluster_k", 2, 2}, {"staged", 1, 1}};
     for (const char* text :
          {"dtype=bf16 in=3016 out=1032 tokens=333", "dtype=bf16 in=1800 out=2056 residual=yes tokens=200",
           "dtype=fp16 in=2056 out=520 bias=yes residual=yes activation=gelu_tanh "
-          "tokens=512"}) {
-        const LinearCase linear_case(text, {});
-        const std::vector<Candidate> chosen = sample_with(linear_case.problem(), joined, 5);
-        CHECK(chosen.empty() != runs_on(linear::wgmma, Bench::get().traits));
-        for (const Candidate& candidate : chosen) {
-            INFO(text << " | " << to_string(candidate));
-            const std::vector<HostTensor> results = linear_case.run(candidate, {}, 3);
-            CHECK(linear_case.fault_of(results) == "");
-            CHECK(linear_case.run(candidate)[linear::out].bytes == results[linear::out].bytes);
-        }
-    }
+          "tokens=512"})
+        check_back_to_back(text, joined, 5);
 }
 
 TEST_CASE(
     "small sums that blocks of a cluster send each other are right, back to back, the same bits each time") {
     const std::vector<TunableRange> sent{{"cluster_k", 2, 8}, {"staged", 2, 2}};
     const std::vector<TunableRange> in_pairs{{"tail_split", 2, 2}};
-    const auto check = [](const char* text, const std::vector<TunableRange>& wanted) {
-        const LinearCase linear_case(text, {});
-        const std::vector<Candidate> chosen = sample_with(linear_case.problem(), wanted, 8);
-        CHECK(chosen.empty() != runs_on(linear::wgmma, Bench::get().traits));
-        for (const Candidate& candidate : chosen) {
-            INFO(text << " | " << to_string(candidate));
-            const std::vector<HostTensor> results = linear_case.run(candidate, {}, 3);
-            CHECK(linear_case.fault_of(results) == "");
-            CHECK(linear_case.run(candidate)[linear::out].bytes == results[linear::out].bytes);
-        }
-    };
-    check("dtype=bf16 in=3016 out=264 tokens=70", sent);
-    check("dtype=fp16 in=2056 out=136 bias=yes residual=yes activation=gelu_tanh tokens=200", sent);
-    check("dtype=bf16 gated=yes activation=silu in=2048 out=264 tokens=40", sent);
-    check("dtype=bf16 in=2048 out=8 tokens=64", sent);
-    check("dtype=bf16 in=1032 out=2056 tokens=300", in_pairs);
-    check("dtype=fp16 in=584 out=4104 bias=yes residual=yes activation=relu tokens=140", in_pairs);
-    check("dtype=bf16 gated=yes activation=silu in=520 out=2056 tokens=300", in_pairs);
+    check_back_to_back("dtype=bf16 in=3016 out=264 tokens=70", sent, 8);
+    check_back_to_back("dtype=fp16 in=2056 out=136 bias=yes residual=yes activation=gelu_tanh tokens=200",
+                       sent, 8);
+    check_back_to_back("dtype=bf16 gated=yes activation=silu in=2048 out=264 tokens=40", sent, 8);
+    check_back_to_back("dtype=bf16 in=2048 out=8 tokens=64", sent, 8);
+    check_back_to_back("dtype=bf16 in=1032 out=2056 tokens=300", in_pairs, 8);
+    check_back_to_back("dtype=fp16 in=584 out=4104 bias=yes residual=yes activation=relu tokens=140",
+                       in_pairs, 8);
+    check_back_to_back("dtype=bf16 gated=yes activation=silu in=520 out=2056 tokens=300", in_pairs, 8);
 }
 
 TEST_CASE("linear is right where the last tiles are split, and gives the same bits each time") {

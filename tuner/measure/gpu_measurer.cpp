@@ -170,15 +170,14 @@ Verdict GpuMeasurer::ask_verdict(const json& head, std::span<const std::byte> bl
 }
 
 void GpuMeasurer::bury(bool hung, const std::string& cause) {
-    const std::string ending = worker_->kill();
-    const bool left_at_deadline =
-        ending == fmt::format("exit code {}", static_cast<int>(WorkerExit::deadline));
+    const runtime::WorkerEnding ending = worker_->kill();
+    const bool left_at_deadline = ending.exit_code == static_cast<int>(WorkerExit::deadline);
     worker_.reset();
     ready_ = false;
     asked_to_begin_.reset();
     sent_.clear();
     if (left_at_deadline) throw Death{true, "did not end within its time limit"};
-    throw Death{hung, cause == silent_death ? cause + ": " + ending : cause};
+    throw Death{hung, cause == silent_death ? cause + ": " + ending.text() : cause};
 }
 
 /// It opens the driver while others go on.

@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "kernel_templates/space.h"
+#include "models/appending.h"
 #include "models/shared_norms.h"
 #include "models/step_operators.h"
 #include "runtime/operators/attention_append.h"
@@ -105,7 +106,7 @@ class StepOperators {
             const std::int64_t layers =
                 layers_that(model_, [&](const LayerKind& kind) { return kind.window == window; });
             if (const std::optional<Problem> append = appending(window);
-                append && is_called_in_steps(*append, *representative_device(appending_arch)))
+                append && steps::appends_in_one_kernel(*append, *representative_device(appending_arch)))
                 add("attention over one token with its append" + words, layers, cache_sizes(""), heads(),
                     append);
             add("attention over one token beside prompts" + words, layers, cache_sizes(" q_len=1"), heads(),
@@ -236,10 +237,7 @@ class StepOperators {
 }  // namespace
 
 bool is_called_in_steps(const Problem& problem, const DeviceTraits& device) {
-    if (problem.family->name != "attention_append") return true;
-    // By the fallback, as the decoder decides: before tuning and behind it a step has the same launches.
-    const std::optional<Candidate> usual = fallback(problem, device);
-    return usual && usual->variant->name != "plain";
+    return problem.family->name != "attention_append" || steps::appends_in_one_kernel(problem, device);
 }
 
 std::vector<ModelOperator> step_operators(const ModelPart& part, const std::vector<CacheSize>& sizes) {
