@@ -25,12 +25,7 @@
 #include "tests/runtime/launched_parameters.h"
 #include "tests/runtime/operator_under_test.h"
 #include "tests/support/allocation_count.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define HONE_TEST_SANITIZED 1
-#else
-#define HONE_TEST_SANITIZED 0
-#endif
+#include "tests/support/sanitized.h"
 
 namespace hone::runtime {
 namespace {
@@ -92,7 +87,7 @@ TEST_CASE("a million runs allocate nothing") {
     CHECK(after - before == 0);
 }
 
-TEST_CASE("a hundred thousand runs make no system call" * doctest::skip(HONE_TEST_SANITIZED != 0)) {
+TEST_CASE("a hundred thousand runs make no system call" * doctest::skip(test::is_sanitized)) {
     const test::FakeMachine machine;
     const Prepared prepared({.hidden = 4096, .residual = true});
     const RmsNormArgs args = test::untouched_args();
@@ -102,7 +97,7 @@ TEST_CASE("a hundred thousand runs make no system call" * doctest::skip(HONE_TES
     CHECK(WEXITSTATUS(status) == 0);
 }
 
-TEST_CASE("the watch over system calls does catch one" * doctest::skip(HONE_TEST_SANITIZED != 0)) {
+TEST_CASE("the watch over system calls does catch one" * doctest::skip(test::is_sanitized)) {
     const int status = status_of_silent_child([] { return static_cast<int>(syscall(SYS_getppid)); });
     REQUIRE(WIFSIGNALED(status));
     CHECK(WTERMSIG(status) == SIGSYS);
