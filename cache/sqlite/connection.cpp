@@ -257,6 +257,13 @@ void Connection::keep_wal_files() const {
           std::source_location::current());
 }
 
+bool Connection::has_moved() const {
+    int moved = 0;
+    check(sqlite3_file_control(get(), "main", SQLITE_FCNTL_HAS_MOVED, &moved), get(), file_,
+          std::source_location::current());
+    return moved != 0;
+}
+
 void Connection::copy_to(const std::filesystem::path& file) const {
     const auto here = std::source_location::current();
     const Connection target = open(file, Access::read_write);
