@@ -42,8 +42,6 @@ template <class Query>
 std::vector<StoredTrial> from_databases(Databases which, const Console& console, Query query) {
     std::vector<StoredTrial> all;
     const auto read = [&](const std::filesystem::path& file, const std::string& layer) {
-        std::error_code error;
-        if (!std::filesystem::exists(file, error)) return;
         try {
             append(all, query(cache::Cache::open(file, cache::OpenMode::read_only)), layer);
         } catch (const cache::CacheError& unreadable) {
@@ -52,8 +50,10 @@ std::vector<StoredTrial> from_databases(Databases which, const Console& console,
     };
     try {
         const cache::LayerPaths paths = cache::layer_paths();
-        if (which == Databases::all) read(paths.user, "user");
-        if (paths.site) read(*paths.site, "site");
+        std::error_code error;  // which reading it says
+        const bool has_users = std::filesystem::exists(paths.user, error) || error;
+        if (which == Databases::all && has_users) read(paths.user, "user");
+        if (paths.site) read(*paths.site, "site");  // somebody has named it: it should be there
     } catch (const cache::CacheError& nowhere) {
         console.warn(nowhere.what());
     }
