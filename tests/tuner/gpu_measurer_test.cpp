@@ -5,6 +5,9 @@
 
 #include <signal.h>
 
+#include <atomic>
+#include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "tests/tuner/fake_gpu.h"
@@ -154,6 +157,33 @@ TEST_CASE("a kernel that never ends is killed within its limit, and the next can
     CHECK(verdict.status == TrialStatus::timed_out);
     CHECK(Clock::now() - start < std::chrono::seconds(5));
     CHECK(bench.verify(2).status == TrialStatus::ok);
+}
+
+TEST_CASE("a candidate that a GPU hangs under for good is not at fault: the run ends without a word of it") {
+    const Scratch scratch;
+    const std::filesystem::path hanging = scratch.path("hanging");
+    GpuMeasurerOptions measuring = quick_limits();
+    measuring.begin_limit = std::chrono::milliseconds(600);
+    measuring.deaths_in_a_row = 2;
+    Bench bench("launch:hang:while=" + hanging.string(), measuring);
+    REQUIRE(bench.session.measurer->begin_problem(bench.problem).status == TrialStatus::ok);
+    REQUIRE(bench.verify(0).status == TrialStatus::ok);
+    std::ofstream(hanging).flush();
+    CHECK_THROWS_AS((void)bench.verify(1), WorkerError);
+    std::filesystem::remove(hanging);  // it was reset
+    CHECK(bench.verify(1).status == TrialStatus::ok);
+}
+
+TEST_CASE("a kernel that hangs as the run ends is not known to be at fault") {
+    std::atomic<bool> stop = false;
+    GpuMeasurerOptions measuring = quick_limits();
+    measuring.stop = &stop;
+    Bench bench("launch:match=" + words_of(ranked_candidate(1)) + ":hang", measuring);
+    REQUIRE(bench.session.measurer->begin_problem(bench.problem).status == TrialStatus::ok);
+    stop = true;  // which a worker that is ready does not hear
+    const Verdict verdict = bench.verify(1);
+    CHECK(verdict.status == TrialStatus::launch_failed);
+    CHECK(verdict.detail.find("the run ended before") != std::string::npos);
 }
 
 TEST_CASE("what the harness finds becomes a wrong result that says what is wrong") {

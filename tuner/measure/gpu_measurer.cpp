@@ -369,6 +369,15 @@ milliseconds GpuMeasurer::time_limit(std::size_t replays) const {
                    std::max(options_.time_limit, long_limit(least_slack * all_us)));
 }
 
+/// A candidate that was on the GPU when it hung is at fault where the GPU answers a fresh worker. One that
+/// the run ends with is not known to be, and may be tried again.
+Verdict GpuMeasurer::verdict_of_hang(const std::string& cause) {
+    Verdict ready = make_ready();
+    if (ok(ready)) return {.status = TrialStatus::timed_out, .detail = cause};
+    if (!is_given_up()) return ready;
+    return {.status = TrialStatus::launch_failed, .detail = cause + "; " + ready.detail};
+}
+
 /// Runs an attempt; one that kills its worker gets a second chance alone in a fresh one.
 template <class Attempt>
 Verdict GpuMeasurer::twice(Attempt attempt) {
@@ -381,7 +390,7 @@ Verdict GpuMeasurer::twice(Attempt attempt) {
         try {
             return attempt();
         } catch (const Death& death) {
-            if (death.hung) return {.status = TrialStatus::timed_out, .detail = death.cause};
+            if (death.hung) return verdict_of_hang(death.cause);
             cause = death.cause;
         }
     }
