@@ -174,16 +174,20 @@ TEST_CASE("a candidate that a GPU hangs under for good is not at fault: the run 
     CHECK(bench.verify(1).status == TrialStatus::ok);
 }
 
-TEST_CASE("a kernel that hangs as the run ends is not known to be at fault") {
-    std::atomic<bool> stop = false;
-    GpuMeasurerOptions measuring = quick_limits();
-    measuring.stop = &stop;
-    Bench bench("launch:match=" + words_of(ranked_candidate(1)) + ":hang", measuring);
-    REQUIRE(bench.session.measurer->begin_problem(bench.problem).status == TrialStatus::ok);
-    stop = true;  // which a worker that is ready does not hear
-    const Verdict verdict = bench.verify(1);
-    CHECK(verdict.status == TrialStatus::launch_failed);
-    CHECK(verdict.detail.find("the run ended before") != std::string::npos);
+TEST_CASE(
+    "a kernel that hangs or crashes as the run ends is not known to be at fault, and fails nothing else") {
+    for (const std::string fault : {":hang", ":fail=700"}) {
+        CAPTURE(fault);
+        std::atomic<bool> stop = false;
+        GpuMeasurerOptions measuring = quick_limits();
+        measuring.stop = &stop;
+        Bench bench("launch:match=" + words_of(ranked_candidate(1)) + fault, measuring);
+        REQUIRE(bench.session.measurer->begin_problem(bench.problem).status == TrialStatus::ok);
+        stop = true;  // which a worker that is ready does not hear
+        const Verdict verdict = bench.verify(1);
+        CHECK(verdict.status == TrialStatus::launch_failed);
+        CHECK(verdict.detail == "the run ended before its measuring worker was ready");
+    }
 }
 
 TEST_CASE("what the harness finds becomes a wrong result that says what is wrong") {
@@ -293,7 +297,7 @@ TEST_CASE("who stops a run waits for one worker that dies before it is ready, no
     measuring.stop = &stop;
     Bench bench("launch:match=source=rmsnorm/reference.cu:fail=700", measuring);
     const Verdict verdict = bench.session.measurer->begin_problem(bench.problem);
-    CHECK(verdict.status == TrialStatus::timed_out);
+    CHECK(verdict.status == TrialStatus::launch_failed);
     CHECK(verdict.detail == "the run ended before its measuring worker was ready");
 }
 
