@@ -190,6 +190,25 @@ TEST_CASE(
     }
 }
 
+TEST_CASE("rounds that a run ends in have no times, and no candidate has failed in them") {
+    std::atomic<bool> stop = false;
+    GpuMeasurerOptions measuring = quick_limits();
+    measuring.stop = &stop;
+    Bench bench("", measuring);
+    REQUIRE(bench.session.measurer->begin_problem(bench.problem).status == TrialStatus::ok);
+    const ImageSource::Result image = bench.session.images->get(bench.problem, bench.candidates[0]);
+    const CandidateImage candidate{bench.candidates[0], &image.image};
+    REQUIRE(bench.session.measurer->verify(candidate).status == TrialStatus::ok);
+    stop = true;
+    kill(bench.session.measurer->worker_pid(), SIGKILL);
+    const std::vector<Samples> samples = bench.session.measurer->interleave({candidate, candidate}, 5);
+    REQUIRE(samples.size() == 2);
+    for (const Samples& one : samples) {
+        CHECK(one.verdict.status == TrialStatus::ok);
+        CHECK(one.us.empty());
+    }
+}
+
 TEST_CASE("what the harness finds becomes a wrong result that says what is wrong") {
     const std::string culprit = words_of(ranked_candidate(1));
     for (const auto& [rule, expected] :

@@ -467,6 +467,7 @@ std::vector<Samples> GpuMeasurer::interleave(const std::vector<CandidateImage>& 
     } catch (const Death&) {
     }
     if (!samples.empty()) return samples;
+    if (!ok(make_ready()) && is_given_up()) return std::vector<Samples>(candidates.size());  // no times
     for (const CandidateImage& candidate : candidates) samples.push_back(time(candidate, rounds));
     return samples;
 }
