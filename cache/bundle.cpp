@@ -21,7 +21,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t size_limit_bytes = 16 << 20;
 constexpr std::size_t depth_limit = 16;
 constexpr std::int64_t row_limit = 100'000;
 
@@ -56,9 +55,9 @@ class BundleStructure final : public JsonStructure {
 };
 
 json parse(std::string_view text, std::string_view file_name) {
-    if (text.size() > size_limit_bytes) {
+    if (text.size() > max_bundle_bytes) {
         throw BundleError(
-            fmt::format("{}: has {} bytes, allowed: {}", file_name, text.size(), size_limit_bytes));
+            fmt::format("{}: has {} bytes, allowed: {}", file_name, text.size(), max_bundle_bytes));
     }
     // The parser takes a zero byte for the end and would not look at what follows.
     if (text.find('\0') != std::string_view::npos) {
@@ -212,8 +211,13 @@ std::string write_bundle(std::vector<Trial> trials, const std::optional<BundlePu
         rows += (rows.empty() ? "" : ",\n") + checked_row({&trials[first], end - first}, place);
     }
     const std::string array = rows.empty() ? "[\n]" : "[\n" + rows + "\n]";
-    return fmt::format("{{\n\"schema\": \"{}\",\n\"sha256\": \"{}\",\n\"winners\": {}{}\n}}\n", bundle_schema,
-                       sha256_hex(array), array, purpose ? purpose_member(*purpose) : "");
+    std::string text =
+        fmt::format("{{\n\"schema\": \"{}\",\n\"sha256\": \"{}\",\n\"winners\": {}{}\n}}\n", bundle_schema,
+                    sha256_hex(array), array, purpose ? purpose_member(*purpose) : "");
+    if (text.size() > max_bundle_bytes)
+        throw BundleError(fmt::format("{} winners and contenders come to {} bytes; a bundle has up to {}",
+                                      trials.size(), text.size(), max_bundle_bytes));
+    return text;
 }
 
 std::vector<Trial> read_packaged_winners(std::string_view lines, std::string_view place) {

@@ -3,6 +3,7 @@
 // byte. Import validates everything and takes all or nothing.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -30,6 +31,8 @@ inline constexpr std::string_view bundle_schema = "hone.tuned/3";
 inline constexpr std::string_view bundle_schema_without_clocks = "hone.tuned/2";
 inline constexpr std::string_view bundle_schema_without_contenders = "hone.tuned/1";
 
+inline constexpr std::size_t max_bundle_bytes = std::size_t{16} << 20;
+
 /// Of one winner, at most.
 inline constexpr std::size_t most_contenders = 7;
 
@@ -38,7 +41,7 @@ inline constexpr std::size_t most_contenders = 7;
 /// not at hand. A contender keeps its candidate, template hash, median, and whether it came to the winner's
 /// final; the rest is its winner's. Throws BundleError for what read_bundle would refuse: two winners of one
 /// key, a contender without a winner or more than `most_contenders` of them, another status than ok, values
-/// out of range.
+/// out of range, more bytes than `max_bundle_bytes`.
 [[nodiscard]] std::string write_bundle(std::vector<Trial> trials,
                                        const std::optional<BundlePurpose>& purpose = std::nullopt);
 

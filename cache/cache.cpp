@@ -81,9 +81,23 @@ struct Cache::State {
         return mode == OpenMode::read_only && !database.unlocked && is_cured_by_recovery(error);
     }
 
+    /// What is written to a file that has lost its name is gone with it, and SQLite would not say so.
+    void require_in_place() const {
+        if (!database.connection.has_moved()) return;
+        throw CacheError(
+            CacheError::Kind::unusable,
+            fmt::format("{}: was removed, moved or replaced while it was open, and what is in it "
+                        "with it",
+                        database.connection.file().string()),
+            "run the command again, and leave the file where it is meanwhile");
+    }
+
     Writer writer() const {
         require_own_process();
-        if (mode == OpenMode::read_write) return Writer(database.connection);
+        if (mode == OpenMode::read_write) {
+            require_in_place();
+            return Writer(database.connection);
+        }
         throw CacheError(CacheError::Kind::read_only,
                          fmt::format("{}: was opened for reading only", database.connection.file().string()),
                          "open it for writing");

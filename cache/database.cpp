@@ -77,7 +77,7 @@ std::int64_t identity_now(const Connection& connection, std::span<const Migratio
     return check_identity(connection, schema);
 }
 
-/// A copy as it was before a migration, beside the file.
+/// A copy as it was before a migration, beside the file. Where it finds no room, nothing of it takes any.
 void back_up(const fs::path& file, std::int64_t version) {
     const std::string stem = fmt::format("{}.v{}-{:%Y%m%dT%H%M%S}", file.string(), version,
                                          fmt::gmtime(std::chrono::system_clock::now()));
@@ -85,7 +85,12 @@ void back_up(const fs::path& file, std::int64_t version) {
     std::error_code ignored;  // what cannot be looked at cannot be made either
     for (int i = 2; fs::exists(target, ignored); ++i) target = fmt::format("{}-{}.backup", stem, i);
     create_private_file(target);
-    Connection::open(file, Access::read_write).copy_to(target);
+    try {
+        Connection::open(file, Access::read_write).copy_to(target);
+    } catch (...) {
+        for (const char* suffix : {"", "-journal"}) fs::remove(with_suffix(target, suffix), ignored);
+        throw;
+    }
 }
 
 enum class Backup : std::uint8_t { beside_the_file, none };

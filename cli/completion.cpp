@@ -138,8 +138,10 @@ _hone() {{
         ,*) words='{}' ;;
 {}        esac ;;
     esac
-    COMPREPLY=($(compgen -W "$words" -- "$current"))
-    [[ $files == yes ]] && COMPREPLY+=($(compgen -f -- "$current"))
+    mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+    [[ $files == yes ]] || return 0
+    mapfile -t -O ${{#COMPREPLY[@]}} COMPREPLY < <(compgen -f -- "$current")
+    compopt -o filenames 2>/dev/null || true  # bash quotes what they have, and puts a slash behind folders
 }}
 complete -F _hone hone
 )",

@@ -50,15 +50,17 @@ Console Console::of_process(std::span<char* const> arguments) {
 
 void Console::note(std::string_view line) const { hint(runtime::with_short_words(line)); }
 
-void Console::hint(std::string_view line) const {
-    const std::string text = runtime::escape_message(line) + '\n';
-    std::fwrite(text.data(), 1, text.size(), stderr);
-}
+void Console::hint(std::string_view line) const { say(runtime::escape_message(line) + '\n'); }
 
 void Console::warn(std::string_view line) const {
     const std::string text = runtime::escape_message(runtime::with_short_words(line));
-    fmt::print(stderr, "{}warning:{} {}\n", stderr_colour ? "\033[33m" : "", stderr_colour ? "\033[0m" : "",
-               text);
+    say(fmt::format("{}warning:{} {}\n", stderr_colour ? "\033[33m" : "", stderr_colour ? "\033[0m" : "",
+                    text));
+}
+
+void say(std::string_view text) {
+    std::fwrite(text.data(), 1, text.size(), stderr);
+    std::fflush(stderr);
 }
 
 bool print(std::string_view text) {

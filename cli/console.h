@@ -33,6 +33,9 @@ struct Console {
     void warn(std::string_view line) const;
 };
 
+/// Writes to stderr what may as well not be read: a terminal that is gone, or a full disk, costs no result.
+void say(std::string_view text);
+
 /// Writes all of it to stdout; false when that failed (disk full, reader gone), and errno says why.
 [[nodiscard]] bool print(std::string_view text);
 

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "cache/bundle.h"
+#include "cache/error.h"
 #include "cli/command_list.h"
 #include "cli/selection.h"
 #include "cli/stored.h"
@@ -110,6 +111,16 @@ std::optional<cache::BundlePurpose> purpose_of(const Target& target) {
     return purpose;
 }
 
+std::string bundle_of(std::vector<cache::Trial> trials, const Target& target) {
+    try {
+        return cache::write_bundle(std::move(trials), purpose_of(target));
+    } catch (const cache::BundleError& too_large) {
+        throw Failure(ExitCode::failure,
+                      {"cannot_export", too_large.what(),
+                       "export it in parts: an OPERATOR, FIELD=VALUE, --gpu and --model choose"});
+    }
+}
+
 Outcome export_winners(const Options& options, const Console& console) {
     Losses losses;
     std::vector<cache::Trial> trials = wanted_trials(options, losses, console);
@@ -120,7 +131,7 @@ Outcome export_winners(const Options& options, const Console& console) {
                       {"nothing_to_export", "no winner is like that", "hone list shows all"});
     }
     const auto rows = std::ranges::count_if(trials, &cache::Trial::winner);
-    const std::string bundle = cache::write_bundle(std::move(trials), purpose_of(options.selection.target));
+    const std::string bundle = bundle_of(std::move(trials), options.selection.target);
     Outcome outcome{.data = {{"rows", rows}, {"left_out", losses.refused}, {"damaged", losses.damaged}}};
     if (losses.any()) {
         outcome.exit = ExitCode::cache_unusable;

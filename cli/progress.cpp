@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 
 #include "runtime/system/short_text.h"
 #include "tuner/report/report_text.h"
@@ -95,15 +94,13 @@ void ProgressDisplay::update(const tuner::Progress& progress) {
         console_.note(progress_line(progress, elapsed, units_));
         return;
     }
-    fmt::print(stderr, "\r\033[K{}", progress_bar(progress, elapsed, terminal_width() - 1, units_));
-    std::fflush(stderr);
+    say(fmt::format("\r\033[K{}", progress_bar(progress, elapsed, terminal_width() - 1, units_)));
     bar_visible_ = true;
 }
 
 void ProgressDisplay::finish() {
     if (!bar_visible_) return;
-    fmt::print(stderr, "\r\033[K");
-    std::fflush(stderr);
+    say("\r\033[K");
     bar_visible_ = false;
 }
 

@@ -23,8 +23,6 @@
 namespace hone::cli {
 namespace {
 
-constexpr std::size_t max_bundle_bytes = std::size_t{16} << 20;
-
 bool matches(const cache::Trial& trial, const cache::Filter& filter) {
     return (!filter.gpu || *filter.gpu == trial.key.gpu) &&
            (filter.family.empty() || filter.family == trial.key.family) &&
@@ -44,8 +42,6 @@ template <class Query>
 std::vector<StoredTrial> from_databases(Databases which, const Console& console, Query query) {
     std::vector<StoredTrial> all;
     const auto read = [&](const std::filesystem::path& file, const std::string& layer) {
-        std::error_code error;
-        if (!std::filesystem::exists(file, error)) return;
         try {
             append(all, query(cache::Cache::open(file, cache::OpenMode::read_only)), layer);
         } catch (const cache::CacheError& unreadable) {
@@ -54,8 +50,10 @@ std::vector<StoredTrial> from_databases(Databases which, const Console& console,
     };
     try {
         const cache::LayerPaths paths = cache::layer_paths();
-        if (which == Databases::all) read(paths.user, "user");
-        if (paths.site) read(*paths.site, "site");
+        std::error_code error;  // which reading it says
+        const bool has_users = std::filesystem::exists(paths.user, error) || error;
+        if (which == Databases::all && has_users) read(paths.user, "user");
+        if (paths.site) read(*paths.site, "site");  // somebody has named it: it should be there
     } catch (const cache::CacheError& nowhere) {
         console.warn(nowhere.what());
     }
@@ -114,13 +112,13 @@ std::string read_bundle_text(const std::string& file) {
     if (file != "-") {
         std::error_code unreadable;  // read_text_file says why
         const std::uintmax_t bytes = std::filesystem::file_size(file, unreadable);
-        if (!unreadable && bytes > max_bundle_bytes) {
+        if (!unreadable && bytes > cache::max_bundle_bytes) {
             throw cache::BundleError(
-                fmt::format("{}: {} bytes; allowed are up to {}", file, bytes, max_bundle_bytes));
+                fmt::format("{}: {} bytes; allowed are up to {}", file, bytes, cache::max_bundle_bytes));
         }
-        return runtime::read_text_file(file, max_bundle_bytes);
+        return runtime::read_text_file(file, cache::max_bundle_bytes);
     }
-    std::string text(max_bundle_bytes + 1, '\0');
+    std::string text(cache::max_bundle_bytes + 1, '\0');
     std::cin.read(text.data(), static_cast<std::streamsize>(text.size()));
     text.resize(static_cast<std::size_t>(std::cin.gcount()));
     return text;  // read_bundle refuses what is too long

@@ -68,6 +68,16 @@ std::string hint_for(Kind kind) {
     }
 }
 
+/// What this process may have too little of, whatever the file is.
+std::string hint_for(Kind kind, int system_error) {
+    switch (system_error) {
+        case EMFILE: return "allow this process more open files (ulimit -n)";
+        case ENFILE: return "the system has no room for more open files: close some, or raise fs.file-max";
+        case ENOMEM: return "allow this process more memory (ulimit -v)";
+        default: return hint_for(kind);
+    }
+}
+
 [[noreturn]] void fail(sqlite3* handle, int code, const std::filesystem::path& file,
                        std::source_location where) {
     const int extended = handle != nullptr ? sqlite3_extended_errcode(handle) : code;
@@ -80,7 +90,7 @@ std::string hint_for(Kind kind) {
     if (system_error != 0) what += fmt::format(" ({})", std::strerror(system_error));
     what += fmt::format(" [SQLite {}, {}:{}]", best,
                         std::filesystem::path(where.file_name()).filename().string(), where.line());
-    throw CacheError(kind, what, hint_for(kind));
+    throw CacheError(kind, what, hint_for(kind, system_error));
 }
 
 void check(int code, sqlite3* handle, const std::filesystem::path& file, std::source_location where) {
@@ -255,6 +265,13 @@ void Connection::keep_wal_files() const {
     int on = 1;
     check(sqlite3_file_control(get(), "main", SQLITE_FCNTL_PERSIST_WAL, &on), get(), file_,
           std::source_location::current());
+}
+
+bool Connection::has_moved() const {
+    int moved = 0;
+    check(sqlite3_file_control(get(), "main", SQLITE_FCNTL_HAS_MOVED, &moved), get(), file_,
+          std::source_location::current());
+    return moved != 0;
 }
 
 void Connection::copy_to(const std::filesystem::path& file) const {

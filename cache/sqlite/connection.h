@@ -60,6 +60,8 @@ class Connection {
     /// permission need them.
     void keep_wal_files() const;
     void copy_to(const std::filesystem::path& file) const;
+    /// The name no longer stands for the open file: it was removed, moved or replaced. Asks the file system.
+    [[nodiscard]] bool has_moved() const;
     /// Rows changed by the last statement.
     [[nodiscard]] std::int64_t changes() const;
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <ctime>
 #include <utility>
 
 #include "runtime/compile/compile_worker.h"
@@ -16,6 +17,14 @@ namespace {
 int background() { return std::min(19, getpriority(PRIO_PROCESS, 0) + 10); }
 
 id_t id_of(const WorkerProcess& process) { return static_cast<id_t>(process.pid()); }
+
+/// How long a process has had a core; 0 where it is gone.
+std::chrono::nanoseconds cpu_time(const WorkerProcess& process) {
+    clockid_t clock{};
+    timespec time{};
+    if (clock_getcpuclockid(process.pid(), &clock) != 0 || clock_gettime(clock, &time) != 0) return {};
+    return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
 
 std::string seconds_text(std::chrono::milliseconds time) {
     const auto ms = time.count();
@@ -65,6 +74,7 @@ Message CompilerProcess::ask(const CompileRequest& request, int cancel_fd) {
         if (options_.in_background)
             static_cast<void>(setpriority(PRIO_PROCESS, id_of(*process_), background()));
     }
+    const std::chrono::nanoseconds cpu_before = cpu_time(*process_);
     try {
         process_->channel().send(head, {}, deadline);
     } catch (const ProtocolError&) {  // nobody is there to read
@@ -73,7 +83,7 @@ Message CompilerProcess::ask(const CompileRequest& request, int cancel_fd) {
     Message reply;
     switch (process_->channel().receive(reply, deadline, cancel_fd)) {
         case Received::message: return reply;
-        case Received::timed_out: end("took longer than " + seconds_text(options_.time_limit));
+        case Received::timed_out: end_slow(cpu_before);
         case Received::cancelled: end("the run was stopped");
         case Received::end_of_file: break;
     }
@@ -92,6 +102,14 @@ void CompilerProcess::end_dead() {
     const WorkerEnding ending = process_->kill();
     const std::string cause = "the compiler died: " + ending.text();
     if (!was_killed(ending)) end(cause);
+    process_.reset();
+    throw CompilerAccident(cause);
+}
+
+/// One that had no core for half of its time says nothing about the source: the machine had too much to do.
+void CompilerProcess::end_slow(std::chrono::nanoseconds cpu_before) {
+    const std::string cause = "took longer than " + seconds_text(options_.time_limit);
+    if (cpu_time(*process_) - cpu_before > options_.time_limit / 2) end(cause);
     process_.reset();
     throw CompilerAccident(cause);
 }

@@ -21,7 +21,7 @@ struct CompilerProcessOptions {
 };
 
 /// Says nothing about what was to be compiled: the process could not be started, was killed from outside (by
-/// the system, for memory, say), or is of another version.
+/// the system, for memory, say), had no core for half of the time that it may take, or is of another version.
 class CompilerAccident : public WorkerError {
   public:
     using WorkerError::WorkerError;
@@ -44,6 +44,7 @@ class CompilerProcess {
     Message ask(const CompileRequest& request, int cancel_fd);
     [[noreturn]] void end(const std::string& cause);
     [[noreturn]] void end_dead();
+    [[noreturn]] void end_slow(std::chrono::nanoseconds cpu_before);
 
     CompilerProcessOptions options_;
     std::optional<WorkerProcess> process_;

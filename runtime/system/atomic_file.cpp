@@ -5,8 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdio>
+#include <iterator>
 
 #include "runtime/system/input_error.h"
 #include "runtime/system/part.h"
@@ -26,6 +28,23 @@ std::string_view kind_of(mode_t mode) {
     if (S_ISDIR(mode)) return "a folder";
     if (S_ISBLK(mode) || S_ISCHR(mode)) return "a device";
     return S_ISFIFO(mode) ? "a pipe" : "no regular file";
+}
+
+bool is_database(const fs::path& file) {
+    constexpr std::string_view magic = "SQLite format 3";
+    std::array<char, magic.size()> begin{};
+    const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
+    return fd && ::read(fd.get(), begin.data(), begin.size()) == std::ssize(begin) &&
+           std::string_view(begin.data(), begin.size()) == magic;
+}
+
+/// A database, or what SQLite keeps beside one and takes for its own whatever is in it.
+bool is_of_database(const fs::path& file) {
+    const std::string name = file.string();
+    for (const std::string_view suffix : {"", "-wal", "-shm", "-journal"}) {
+        if (name.ends_with(suffix) && is_database(name.substr(0, name.size() - suffix.size()))) return true;
+    }
+    return false;
 }
 
 UniqueFd open_to_write(const fs::path& file) {
@@ -58,6 +77,11 @@ void require_replaceable(const fs::path& file) {
     if (!file.has_filename() || file.filename() == "." || file.filename() == "..")
         throw InputError(fmt::format(
             "'{}' is not the name of a file; allowed: a name in a folder that exists", file.string()));
+    if (is_of_database(file))
+        throw InputError(fmt::format(
+            "{}: cannot be written: is a database, such as Hone's cache, or belongs to one, and is "
+            "never replaced; allowed: another file or a free name",
+            file.string()));
     struct stat status {};
     if (::lstat(file.c_str(), &status) != 0) {
         if (errno != ENOENT) fail(file, errno);

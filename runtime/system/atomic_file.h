@@ -13,7 +13,7 @@
 namespace hone::runtime {
 
 /// Throws InputError unless `file` is a regular file or not there: devices, folders and links are never
-/// replaced.
+/// replaced, nor are databases, of which a cache is one, and the files that SQLite keeps beside them.
 void require_replaceable(const std::filesystem::path& file);
 
 /// A file that stands under another name (part.h) until it is whole. One thread.

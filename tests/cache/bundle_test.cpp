@@ -15,6 +15,7 @@
 #include "cache/packaged.h"
 #include "cache/sha256.h"
 #include "cache/ties.h"
+#include "cache/validator.h"
 #include "kernel_templates/space.h"
 #include "support.h"
 
@@ -97,6 +98,22 @@ std::string with_member(const char* name, const json& value) {
 }
 
 }  // namespace
+
+TEST_CASE("what has more bytes than a bundle is read with is not written") {
+    const auto long_winners = [](int count) {
+        std::vector<Trial> winners(static_cast<std::size_t>(count), sample_winner(1));
+        for (int i = 0; i < count; ++i) {
+            Trial& winner = winners[static_cast<std::size_t>(i)];
+            winner.key.gpu.memory_clock_mhz = i + 1;
+            winner.key.gpu.name = winner.tool_version = std::string(limits::text_bytes, 'n');
+        }
+        return winners;
+    };
+    const std::size_t bytes_a_row = write_bundle(long_winners(1)).size();
+    const int too_many = static_cast<int>(max_bundle_bytes / bytes_a_row) + 1000;
+    CHECK_THROWS_WITH_AS((void)write_bundle(long_winners(too_many)),
+                         doctest::Contains("a bundle has up to 16777216"), BundleError);
+}
 
 TEST_CASE("contenders come back behind their winner, the fastest first, with what is theirs") {
     const std::vector<Trial> winners = sample_winners(2);

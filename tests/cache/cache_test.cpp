@@ -320,6 +320,31 @@ TEST_CASE("a cache can be moved, and a read-only one refuses to be written") {
     CHECK(reader.trials().size() == 3);  // an open reader sees what others store
 }
 
+TEST_CASE("a file that is removed, moved or replaced while it is open takes nothing more") {
+    const auto move_away = [](const std::filesystem::path& file) {
+        std::filesystem::rename(file, file.string() + ".moved");
+    };
+    const auto replace = [&](const std::filesystem::path& file) {
+        move_away(file);
+        (void)Cache::open(file);
+    };
+    const auto remove = [](const std::filesystem::path& file) { std::filesystem::remove(file); };
+    for (const std::function<void(const std::filesystem::path&)>& change :
+         {std::function<void(const std::filesystem::path&)>(remove),
+          std::function<void(const std::filesystem::path&)>(move_away),
+          std::function<void(const std::filesystem::path&)>(replace)}) {
+        const TemporaryDirectory directory;
+        const std::filesystem::path file = directory / "cache.db";
+        Cache cache = Cache::open(file);
+        cache.store(sample_trial(1));
+        change(file);
+        CHECK_THROWS_WITH_AS(cache.store(sample_trial(2)), doctest::Contains("while it was open"),
+                             CacheError);
+        CHECK(kind_of_error([&] { cache.begin({.key = {}, .candidate = "a"}); }) == "unusable");
+        CHECK(kind_of_error([&] { cache.store_image(sample_image_key(1), sample_image(1)); }) == "unusable");
+    }
+}
+
 TEST_CASE("raced trials are those that came past the screening without winning or failing") {
     const TemporaryDirectory directory;
     Cache cache = Cache::open(directory / "cache.db");

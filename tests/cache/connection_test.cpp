@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 #include <sqlite3.h>
+#include <sys/resource.h>
 
 #include "cache/file_system.h"
 #include "support.h"
@@ -129,6 +130,23 @@ TEST_CASE("an error names the file, the reason and the line that met it") {
         CHECK(what.find("connection_test.cpp:") != std::string::npos);
         CHECK(error.kind() == CacheError::Kind::damaged);
     }
+}
+
+TEST_CASE("where this process may open no more files, the hint says so, and not to take another file") {
+    const TemporaryDirectory directory;
+    const auto file = directory / "cache.db";
+    write_file(file, "");
+    CHECK(in_child([&] {
+              const rlimit none{0, 0};
+              require(setrlimit(RLIMIT_NOFILE, &none) == 0, "no limit");
+              try {
+                  Connection::open(file, Access::read_write).execute("CREATE TABLE t (a)");
+              } catch (const CacheError& error) {
+                  require(error.hint().find("ulimit -n") != std::string::npos, error.hint());
+                  return;
+              }
+              require(false, "it was opened");
+          }) == "");
 }
 
 TEST_CASE("no other file can be attached, and the schema cannot be written by hand") {

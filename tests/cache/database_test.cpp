@@ -2,10 +2,12 @@
 #include "cache/database.h"
 
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 
 #include "cache/trial_store.h"
 #include "support.h"
@@ -371,6 +373,28 @@ TEST_CASE("an older schema is brought up to date in one step, after a backup") {
         CHECK(Cache::open(entry.path()).stats().schema_version == 3);
     }
     CHECK(backups == 1);
+}
+
+TEST_CASE("a backup that finds no room leaves nothing of itself") {
+    const TemporaryDirectory directory;
+    const auto file = directory / "cache.db";
+    make_cache(file);
+    constexpr rlim_t most_bytes = 40'000;  // enough for the log's index
+    REQUIRE(fs::file_size(file) > most_bytes);
+    const std::array<Migration, 4> newer{{migrations()[0],
+                                          migrations()[1],
+                                          migrations()[2],
+                                          {.to = 4, .sql = "CREATE TABLE note (text TEXT) STRICT"}}};
+    CHECK(in_child([&] {
+              std::signal(SIGXFSZ, SIG_IGN);
+              const rlimit small{most_bytes, most_bytes};
+              require(setrlimit(RLIMIT_FSIZE, &small) == 0, "no limit");
+              const auto open = [&] { (void)open_database(file, OpenMode::read_write, {.schema = newer}); };
+              require(kind_of_error(open) == "full", "it found room");
+          }) == "");
+    for (const auto& entry : fs::directory_iterator(directory.path()))
+        CHECK(entry.path().filename().string().find(".backup") == std::string::npos);
+    CHECK(Cache::open(file).trials().size() == 3);
 }
 
 TEST_CASE("a migration that fails leaves the cache as it was") {

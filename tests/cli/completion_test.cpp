@@ -152,6 +152,16 @@ TEST_CASE("bash completes commands, options and their values") {
     CHECK(bash_offers(sandbox, "hone completion f") == std::vector<std::string>{"fish"});
 }
 
+TEST_CASE("bash completes files whole, whatever is in their names") {
+    const Sandbox sandbox;
+    const std::vector<std::string> names{"*", "a b.json", "a(1).json"};
+    for (const std::string& name : names) sandbox.write(name, "");
+    for (const std::string& name : names)
+        CHECK(std::ranges::count(bash_offers(sandbox, "hone import ''"), name) == 1);
+    CHECK(bash_offers(sandbox, "hone import 'a '") == std::vector<std::string>{"a b.json"});
+    CHECK(bash_offers(sandbox, "hone import '*'") == std::vector<std::string>{"*"});
+}
+
 TEST_CASE("a model's file whose name is a command is none to complete") {
     Sandbox sandbox;
     fs::create_directories(sandbox.path("data/models"));

@@ -164,6 +164,23 @@ Ended Sandbox::run_on_terminal(const Words& arguments) const {
     return ended;
 }
 
+Ended Sandbox::run_on_terminal_until(const std::string& program, const Words& arguments,
+                                     const std::string& text) const {
+    int terminal = -1;
+    const pid_t pid = forkpty(&terminal, nullptr, nullptr, nullptr);
+    if (pid == 0) exec(program, arguments);
+    Ended ended;
+    std::array<char, 256> buffer{};
+    while (ended.out.find(text) == std::string::npos) {
+        const ssize_t count = ::read(terminal, buffer.data(), buffer.size());
+        if (count <= 0) break;
+        ended.out.append(buffer.data(), static_cast<std::size_t>(count));
+    }
+    close(terminal);
+    ended.code = exit_code(pid);
+    return ended;
+}
+
 std::vector<Sandbox::Words> sample_commands() {
     return {{"tune", "llama-3-8b", "--dry-run"},
             {"model"},

@@ -48,6 +48,9 @@ class Sandbox {
                                   const std::function<void(pid_t)>& while_running = {}) const;
     /// With stdout and stderr on one terminal; everything is in `out`.
     [[nodiscard]] Ended run_on_terminal(const Words& arguments) const;
+    /// Another program on a terminal that is closed as soon as it has shown this text.
+    [[nodiscard]] Ended run_on_terminal_until(const std::string& program, const Words& arguments,
+                                              const std::string& text) const;
 
     /// Fake GPUs; HONE_FAKE_SCRIPT as in tests/fake_driver/script.h.
     void use_fake_gpus(const std::string& script = "");

@@ -41,7 +41,7 @@ const std::map<std::string, std::string>& known_keys() {
         {"launch",
          " match previous fail hang signal exit us slow sleep_us late_us seeded write value offset idle "
          "after times "
-         "once "},
+         "once while "},
         {"noise", " percent seed "},
         {"compile",
          " match fail hang signal exit sleep_us log meet spill registers shared after times once "},
@@ -79,6 +79,7 @@ bool created_exclusively(const std::string& path) {
 
 // Counts the event and says whether the rule fires for it.
 bool fires(Rule& rule) {
+    if (rule.has("while") && access(rule.text("while").c_str(), F_OK) != 0) return false;
     const long hit = ++rule.hits;
     const long first = static_cast<long>(rule.number("after", 1));
     if (hit < first) return false;

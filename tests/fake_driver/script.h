@@ -16,6 +16,7 @@
 //   times=N       for N events, then no more.
 //   once=PATH     only for the process and event that can create the file PATH: once in any number of
 //                 processes.
+//   while=PATH    (launch) counts and fires only while there is a file PATH.
 //
 // device   count=N                 N GPUs of the same kind; 0 makes cuInit fail with CUDA_ERROR_NO_DEVICE
 //          kind=h100|a10|mig       or several joined by '+': one GPU each

@@ -153,3 +153,22 @@ TEST_CASE("a link to a file, a folder and a name in no folder are refused with w
     CHECK(type_of(sandbox.path("link")) == fs::file_type::symlink);
     CHECK_FALSE(has_parts(sandbox));
 }
+
+TEST_CASE("no output takes the place of a cache, or of what SQLite keeps beside it") {
+    const Sandbox sandbox;
+    fill(sandbox);
+    const std::string cache = sandbox.path("cache/cache.db");
+    const std::string trials = sandbox.run({"cache", "verify"}).out;
+    for (const std::string command : {"export", "report"}) {
+        for (const std::string suffix : {"", "-wal", "-shm", "-journal"}) {
+            CAPTURE(command);
+            CAPTURE(suffix);
+            const Ended ended = sandbox.run({command, "--json", "-o", cache + suffix});
+            CHECK(ended.code == 2);
+            const std::string message = ended.json()["error"]["message"];
+            CHECK(message.starts_with(cache + suffix + ": cannot be written: is a database"));
+            CHECK(sandbox.run({"cache", "verify"}).out == trials);
+        }
+    }
+    CHECK(export_to(sandbox, "w-wal").code == 0);
+}

@@ -319,6 +319,17 @@ TEST_CASE("a compile that takes too long is killed, and the next one works") {
     CHECK(images.get(norm_problem(1), ranked_candidate(1)).status == TrialStatus::ok);
 }
 
+TEST_CASE("a compile that takes too long without a core says nothing about its candidate") {
+    const FakeMachine fakes("compile:hang");  // it sleeps
+    const Scratch scratch;
+    auto cache = scratch.cache();
+    CompilePool pool(cache, options(std::chrono::seconds(1)));
+    CompilePool::Share images(pool);
+    const ImageSource::Result result = images.get(norm_problem(1), ranked_candidate(0));
+    CHECK(result.detail == "took longer than 1 s");
+    CHECK(result.is_accident);
+}
+
 TEST_CASE("a compiler that dies or refuses costs one candidate") {
     for (const std::string how : {"signal=11", "exit=1", "fail"}) {
         const FakeMachine fakes("compile:match=" + words_of(ranked_candidate(0)) + ":" + how);

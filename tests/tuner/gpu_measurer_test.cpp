@@ -5,6 +5,9 @@
 
 #include <signal.h>
 
+#include <atomic>
+#include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "tests/tuner/fake_gpu.h"
@@ -156,6 +159,56 @@ TEST_CASE("a kernel that never ends is killed within its limit, and the next can
     CHECK(bench.verify(2).status == TrialStatus::ok);
 }
 
+TEST_CASE("a candidate that a GPU hangs under for good is not at fault: the run ends without a word of it") {
+    const Scratch scratch;
+    const std::filesystem::path hanging = scratch.path("hanging");
+    GpuMeasurerOptions measuring = quick_limits();
+    measuring.begin_limit = std::chrono::milliseconds(600);
+    measuring.deaths_in_a_row = 2;
+    Bench bench("launch:hang:while=" + hanging.string(), measuring);
+    REQUIRE(bench.session.measurer->begin_problem(bench.problem).status == TrialStatus::ok);
+    REQUIRE(bench.verify(0).status == TrialStatus::ok);
+    std::ofstream(hanging).flush();
+    CHECK_THROWS_AS((void)bench.verify(1), WorkerError);
+    std::filesystem::remove(hanging);  // it was reset
+    CHECK(bench.verify(1).status == TrialStatus::ok);
+}
+
+TEST_CASE(
+    "a kernel that hangs or crashes as the run ends is not known to be at fault, and fails nothing else") {
+    for (const std::string fault : {":hang", ":fail=700"}) {
+        CAPTURE(fault);
+        std::atomic<bool> stop = false;
+        GpuMeasurerOptions measuring = quick_limits();
+        measuring.stop = &stop;
+        Bench bench("launch:match=" + words_of(ranked_candidate(1)) + fault, measuring);
+        REQUIRE(bench.session.measurer->begin_problem(bench.problem).status == TrialStatus::ok);
+        stop = true;  // which a worker that is ready does not hear
+        const Verdict verdict = bench.verify(1);
+        CHECK(verdict.status == TrialStatus::launch_failed);
+        CHECK(verdict.detail == "the run ended before its measuring worker was ready");
+    }
+}
+
+TEST_CASE("rounds that a run ends in have no times, and no candidate has failed in them") {
+    std::atomic<bool> stop = false;
+    GpuMeasurerOptions measuring = quick_limits();
+    measuring.stop = &stop;
+    Bench bench("", measuring);
+    REQUIRE(bench.session.measurer->begin_problem(bench.problem).status == TrialStatus::ok);
+    const ImageSource::Result image = bench.session.images->get(bench.problem, bench.candidates[0]);
+    const CandidateImage candidate{bench.candidates[0], &image.image};
+    REQUIRE(bench.session.measurer->verify(candidate).status == TrialStatus::ok);
+    stop = true;
+    kill(bench.session.measurer->worker_pid(), SIGKILL);
+    const std::vector<Samples> samples = bench.session.measurer->interleave({candidate, candidate}, 5);
+    REQUIRE(samples.size() == 2);
+    for (const Samples& one : samples) {
+        CHECK(one.verdict.status == TrialStatus::ok);
+        CHECK(one.us.empty());
+    }
+}
+
 TEST_CASE("what the harness finds becomes a wrong result that says what is wrong") {
     const std::string culprit = words_of(ranked_candidate(1));
     for (const auto& [rule, expected] :
@@ -263,7 +316,7 @@ TEST_CASE("who stops a run waits for one worker that dies before it is ready, no
     measuring.stop = &stop;
     Bench bench("launch:match=source=rmsnorm/reference.cu:fail=700", measuring);
     const Verdict verdict = bench.session.measurer->begin_problem(bench.problem);
-    CHECK(verdict.status == TrialStatus::timed_out);
+    CHECK(verdict.status == TrialStatus::launch_failed);
     CHECK(verdict.detail == "the run ended before its measuring worker was ready");
 }
 

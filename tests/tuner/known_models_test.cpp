@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/support/fake_machine.h"
+#include "tuner/errors.h"
+
 using namespace hone;
 using namespace hone::tuner;
 
@@ -15,4 +18,10 @@ TEST_CASE("every shipped model can be read") {
     CHECK(read_model("gpt2").norm == "layernorm");
     CHECK(read_model("gpt2").dtype == Dtype::fp16);
     CHECK(read_model("mistral-7b").sliding_window == 4096);
+}
+
+TEST_CASE("a folder without models is named where a model is looked for in it") {
+    const test::ScopedVariable nowhere("HONE_DATA_DIR", "/nonexistent");
+    CHECK_THROWS_WITH_AS((void)read_model("llama-3-8b"),
+                         doctest::Contains("since /nonexistent has no models"), ConfigError);
 }

@@ -153,6 +153,21 @@ TEST_CASE("a race that is stopped measures no more: before the heat, or after it
     CHECK(heated.finalists.empty());
 }
 
+TEST_CASE("where a run ends before the heat has a time of anybody, the screening decides") {
+    const auto heat_without_times = [](double us) {
+        return Runner{.us = us, .answers = {{}, {.us = std::vector<double>{}}}};
+    };
+    const std::vector<Runner> runners{heat_without_times(20), heat_without_times(16), heat_without_times(18)};
+    ScriptedRace stopped(runners);
+    stopped.stop_after = 4;  // in the heat
+    const Decision decision = stopped.run();
+    CHECK(stopped.heat.size() == 3);
+    CHECK(decision.winner == 1);
+    CHECK_FALSE(decision.complete);
+    CHECK(stopped.standing(1).stage == cache::Stage::screened);
+    CHECK_FALSE(ScriptedRace(runners).run().winner);  // it goes on: who has no times has lost
+}
+
 TEST_CASE("observers hear of each launch before it and of each stage's end, and of the winner once") {
     const std::vector<Runner> runners{{.us = 20.5, .is_default = false},
                                       {.us = 17},

@@ -282,7 +282,8 @@ Verdict GpuMeasurer::make_ready() {
             ready_ = true;
             early_deaths_ = 0;
         } catch (const Death& death) {
-            if (is_given_up()) return {.status = TrialStatus::timed_out, .detail = std::string(given_up)};
+            // It says nothing about a candidate, and does not last.
+            if (is_given_up()) return {.status = TrialStatus::launch_failed, .detail = std::string(given_up)};
             count_early_death(death);
         }
     }
@@ -368,19 +369,23 @@ milliseconds GpuMeasurer::time_limit(std::size_t replays) const {
                    std::max(options_.time_limit, long_limit(least_slack * all_us)));
 }
 
+/// A candidate that was on the GPU when it hung is at fault where the GPU answers a fresh worker. One that
+/// the run ends with is not known to be, and may be tried again.
+Verdict GpuMeasurer::verdict_of_hang(const std::string& cause) {
+    const Verdict ready = make_ready();
+    return ok(ready) ? Verdict{.status = TrialStatus::timed_out, .detail = cause} : ready;
+}
+
 /// Runs an attempt; one that kills its worker gets a second chance alone in a fresh one.
 template <class Attempt>
 Verdict GpuMeasurer::twice(Attempt attempt) {
     std::string cause;
     for (int i = 0; i < 2; ++i) {
-        if (Verdict ready = make_ready(); !ok(ready)) {
-            if (is_given_up()) throw WorkerError(ready.detail);  // which says nothing about the candidate
-            return ready;
-        }
+        if (Verdict ready = make_ready(); !ok(ready)) return ready;
         try {
             return attempt();
         } catch (const Death& death) {
-            if (death.hung) return {.status = TrialStatus::timed_out, .detail = death.cause};
+            if (death.hung) return verdict_of_hang(death.cause);
             cause = death.cause;
         }
     }
@@ -461,6 +466,7 @@ std::vector<Samples> GpuMeasurer::interleave(const std::vector<CandidateImage>& 
     } catch (const Death&) {
     }
     if (!samples.empty()) return samples;
+    if (!ok(make_ready()) && is_given_up()) return std::vector<Samples>(candidates.size());  // no times
     for (const CandidateImage& candidate : candidates) samples.push_back(time(candidate, rounds));
     return samples;
 }

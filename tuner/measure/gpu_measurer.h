@@ -1,7 +1,8 @@
 // Measures on one GPU through a worker process that may die at any moment. Keeps a limit for each request,
 // kills a worker that does not answer, goes on with a spare one, which has opened the driver meanwhile but
 // made no context, and brings it to the problem at hand. A candidate that kills its worker is tried once more
-// alone; what kills it again is `crashed`, what does not end is `timed_out`. Used by one thread.
+// alone; what kills it again is `crashed`, what does not end is `timed_out` where the GPU answers behind it.
+// Used by one thread.
 #pragma once
 
 #include <atomic>
@@ -129,6 +130,7 @@ class GpuMeasurer final : public Measurer {
     [[nodiscard]] std::chrono::milliseconds begin_limit() const;
     [[nodiscard]] std::chrono::milliseconds verify_limit() const;
     [[nodiscard]] std::chrono::milliseconds time_limit(std::size_t replays) const;
+    [[nodiscard]] Verdict verdict_of_hang(const std::string& cause);
     template <class Attempt>
     Verdict twice(Attempt attempt);
 

@@ -36,6 +36,11 @@ models::Model read_model(const std::string& name_or_path) {
     if (std::filesystem::is_directory(path, error)) return models::read_model_folder(path);
     if (std::filesystem::exists(path, error)) return models::read_model_file(path, name_or_path);
     const std::vector<std::string> known = known_models();
+    if (known.empty())
+        throw ConfigError(fmt::format(
+            "no model '{}': none is known by name, since {} models/*.yaml; HONE_DATA_DIR names a folder that "
+            "has, and a path to a Hugging Face config.json works too",
+            name_or_path, data_dir().empty() ? "no data folder has" : data_dir().string() + " has no"));
     const std::vector<std::string_view> names(known.begin(), known.end());
     throw ConfigError(
         fmt::format("no model '{}'{}: known models are {}; a path to a Hugging Face config.json works too",

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <span>
+#include <utility>
 
 #include "tuner/search/statistics.h"
 
@@ -142,17 +143,30 @@ void Race::heat() {
     racing.resize(std::min(racing.size(), rules_.heat_seats));
     const int wanted = replays_are_long() ? rules_.long_heat_rounds : rules_.heat_rounds;
     const int rounds = affordable(rules_.heat_us, racing, wanted);
+    std::vector<std::vector<double>> screened;
     for (const std::size_t i : racing) {
         observer_.about_to_launch(standings_[i].contestant);
-        standings_[i].us.clear();
+        screened.push_back(std::exchange(standings_[i].us, {}));
         standings_[i].stage = cache::Stage::raced;
     }
     run_rounds(racing, rounds);
+    if (observer_.stop()) keep_screening(racing, screened);
     clock_fell_ = has_slowed_down(racing);
     compare_with_incumbent(racing);
     for (const std::size_t i : racing) {
         if (standings_[i].us.empty()) standings_[i].dropped = true;
         observer_.settled(standings_[i], false);
+    }
+}
+
+/// Where the run ended before the heat had a time of somebody, that of its screening counts.
+void Race::keep_screening(const std::vector<std::size_t>& racing,
+                          const std::vector<std::vector<double>>& screened) {
+    for (std::size_t i = 0; i < racing.size(); ++i) {
+        Standing& standing = standings_[racing[i]];
+        if (standing.failed() || !standing.us.empty()) continue;
+        standing.us = screened[i];
+        standing.stage = cache::Stage::screened;
     }
 }
 

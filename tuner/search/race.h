@@ -122,6 +122,8 @@ class Race {
     [[nodiscard]] bool has_slowed_down(const std::vector<std::size_t>& racing) const;
     [[nodiscard]] int affordable(double budget_us, const std::vector<std::size_t>& racing, int wanted) const;
     void run_rounds(const std::vector<std::size_t>& racing, int rounds);
+    void keep_screening(const std::vector<std::size_t>& racing,
+                        const std::vector<std::vector<double>>& screened);
     [[nodiscard]] std::vector<std::size_t> choose_finalists() const;
     void run_final(const std::vector<std::size_t>& finalists);
     [[nodiscard]] std::optional<std::size_t> holder(const std::vector<std::size_t>& racing) const;
