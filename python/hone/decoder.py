@@ -64,8 +64,9 @@ class _Handle:
     """A handle of the library, apart from the object that has it: at the end of the process it is destroyed while other
     threads may be at work with it. Who holds `using` uses it; who holds `handling` may cancel it meanwhile."""
 
-    def __init__(self, value: Optional[int]) -> None:
-        self.value = value
+    def __init__(self) -> None:
+        self.made = c_void_p()  # what the library makes, which is to be destroyed
+        self.value: Optional[int] = None  # the same while it may be used
         self.is_cut = False  # a text's: its decoder was closed
         self.renew_locks()
         _handles.add(self)
@@ -91,13 +92,15 @@ class TextStream(_OneOfAKind, Iterator[str]):
     """A text in the making: iterating waits for its pieces. `ids` and `text` have what was iterated over, `end` is None
     until it is known. The text grows in the meantime; close() and the end of a `with` block stop it."""
 
-    def __init__(self, library: ctypes.CDLL, handle: int) -> None:
+    def __init__(self, library: ctypes.CDLL, on_warning: Any) -> None:
+        """Without a text, until the library has made it for `_held`. The decoder's callback may be called for as long
+        as one of its texts lives."""
         self.text = ""
         self.ids: List[int] = []
         self.end: Optional[str] = None
         self._library = library
-        self._held = _Handle(handle)
-        self._destroy = weakref.finalize(self, _destroy_text, library, handle, self._held)
+        self._held = _Handle()
+        self._destroy = weakref.finalize(self, _destroy_text, library, self._held, on_warning)
 
     def __iter__(self) -> TextStream:
         return self
@@ -180,7 +183,8 @@ class Decoder(_OneOfAKind):
         self._library = decoder_library()
         self._streams: weakref.WeakSet[TextStream] = weakref.WeakSet()
         said: List[str] = []
-        on_warning = WARNING_CALLBACK(lambda _user, text: said.append(text.decode(errors="replace")))
+        # The library keeps the callback, of which ctypes keeps no reference.
+        self._on_warning = WARNING_CALLBACK(lambda _user, text: said.append(text.decode(errors="replace")))
         options = decoder_structs.DecoderOptions(
             struct_size=ctypes.sizeof(decoder_structs.DecoderOptions),
             device=_integer("device", device_ordinal(device), 31),
@@ -192,20 +196,21 @@ class Decoder(_OneOfAKind):
             group=_integer("group", -1 if group is None else group, 63),
             zeros=bool(zeros),
             lm_head=bool(lm_head),
-            on_warning=on_warning,
+            on_warning=self._on_warning,
             kv_cache=None if kv_cache is None else _bytes_of("kv_cache", kv_cache),
         )
-        handle = c_void_p()
         path = _bytes_of("folder", os.fsdecode(folder), os.fsencode)
-        status = self._library.hone_decoder_create(path, byref(options), byref(handle))
-        for text in said:
-            warnings.warn(text, HoneWarning, stacklevel=2)
-        check(status)
-        self._held = _Handle(handle.value)
-        # The library keeps the callback, of which ctypes keeps no reference.
-        self._destroy = weakref.finalize(
-            self, _destroy_decoder, self._library, handle.value, self._held, on_warning
-        )  # fmt: skip
+        self._held = _Handle()
+        self._destroy = weakref.finalize(self, _destroy_decoder, self._library, self._held, self._on_warning)
+        try:
+            status = self._library.hone_decoder_create(path, byref(options), byref(self._held.made))
+            for text in said:
+                warnings.warn(text, HoneWarning, stacklevel=2)
+            check(status)
+        except BaseException:  # Ctrl-C during a long load, or a warning that is an error: a traceback may live long
+            self._destroy()
+            raise
+        self._held.value = self._held.made.value
 
     @property
     def closed(self) -> bool:
@@ -289,10 +294,10 @@ class Decoder(_OneOfAKind):
         request.stops = (c_char_p * len(stops))(*[_bytes_of("stop", one) for one in stops])
         request.stop_count = len(stops)
         with self._held.using:
-            handle = c_void_p()
-            check(self._library.hone_decoder_submit(self._open_handle(), byref(request), byref(handle)))
-            assert handle.value is not None
-            stream = TextStream(self._library, handle.value)
+            stream = TextStream(self._library, self._on_warning)
+            made = byref(stream._held.made)
+            check(self._library.hone_decoder_submit(self._open_handle(), byref(request), made))
+            stream._held.value = stream._held.made.value
             self._streams.add(stream)
         return stream
 
@@ -374,19 +379,19 @@ class Decoder(_OneOfAKind):
         self.close()
 
 
-def _destroy_decoder(library: ctypes.CDLL, handle: Optional[int], held: _Handle, _on_warning: Any) -> None:
+def _destroy_decoder(library: ctypes.CDLL, held: _Handle, _on_warning: Any) -> None:
     with held.using:
         held.value = None
-    library.hone_decoder_destroy(handle)
+    library.hone_decoder_destroy(held.made)
 
 
-def _destroy_text(library: ctypes.CDLL, handle: int, held: _Handle) -> None:
+def _destroy_text(library: ctypes.CDLL, held: _Handle, _on_warning: Any) -> None:
     """When the process ends, threads may still wait for the text: they are woken, and leave before it is destroyed."""
     held.is_cut = held.is_cut or held.value is not None
-    library.hone_decoder_cancel(handle)
+    library.hone_decoder_cancel(held.made)
     with held.using, held.handling:
         held.value = None
-        library.hone_decoder_text_destroy(handle)
+        library.hone_decoder_text_destroy(held.made)
 
 
 def _finish(streams: Sequence[TextStream]) -> None:

@@ -303,6 +303,49 @@ class Closing(Case):
             )  # fmt: skip
             self.assertEqual((ended.returncode, ended.stdout), (0, "end\n"))
 
+    def test_a_text_that_outlives_its_decoder_still_has_whom_to_warn(self) -> None:
+        """The last of them writes captured calls. A callback that is gone is called by chance, or another one in its
+        place."""
+        code = textwrap.dedent(f"""
+            import gc, os, shutil, hone
+            from hone._native.runtime_structs import WARNING_CALLBACK
+            decoder = hone.Decoder({str(self.folder / "marks")!r}, max_sequences=4, max_context=256, max_step_tokens=64)
+            text = decoder.stream("a", max_tokens=100)
+            shutil.rmtree(os.path.dirname(os.environ["HONE_CAPTURE"]))
+            del decoder
+            gc.collect()
+            others = [WARNING_CALLBACK(lambda user, text: print("the wrong one")) for _ in range(100)]
+            text.close()
+            print("end")
+        """)
+        captured = self.folder / "captured"
+        captured.mkdir()
+        ended = subprocess.run(
+            [sys.executable, "-B", "-c", code], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60,
+            env={**os.environ, "PYTHONPATH": str(fakes.TREE / "python"), "HONE_CAPTURE": str(captured / "calls")},
+        )  # fmt: skip
+        self.assertEqual((ended.returncode, ended.stdout), (0, "end\n"))
+
+    def test_one_whose_making_ends_in_an_exception_leaves_nothing(self) -> None:
+        """Ctrl-C while a model is loaded, and warnings that are errors, come when the library is done."""
+        create = self.decoder._library.hone_decoder_create
+        destroyed = []
+
+        def interrupted(*arguments) -> int:
+            create(*arguments)
+            raise KeyboardInterrupt
+
+        destroy = self.decoder._library.hone_decoder_destroy
+        spy = lambda handle: destroyed.append(handle.value) or destroy(handle)  # noqa: E731
+        library = self.decoder._library
+        with mock.patch.object(library, "hone_decoder_destroy", spy), mock.patch.object(
+            library, "hone_decoder_create", interrupted
+        ):
+            with self.assertRaises(KeyboardInterrupt) as caught:
+                small(MODEL)
+            self.assertEqual([handle is not None for handle in destroyed], [True])
+            del caught
+
     def test_there_are_no_copies(self) -> None:
         stream = self.decoder.stream("a", max_tokens=2)
         for one in (self.decoder, stream):
