@@ -11,7 +11,6 @@ Needs no PyTorch. A decoder may be used by many threads; what they ask for at th
 from __future__ import annotations
 
 import ctypes
-import operator
 import os
 import secrets
 import threading
@@ -25,6 +24,7 @@ from typing import (
 
 from ._native import decoder_structs
 from ._native.decoder_library import check, decoder_library
+from ._native.integers import integer
 from ._native.runtime_structs import WARNING_CALLBACK
 from .errors import HoneError, HoneWarning
 from .runtime import device_ordinal
@@ -120,8 +120,9 @@ class TextStream(_OneOfAKind, Iterator[str]):
             if self._held.value is None:
                 return ""
             piece = decoder_structs.DecoderPiece(struct_size=ctypes.sizeof(decoder_structs.DecoderPiece))
+            wait_ms = _integer("timeout_ms", timeout_ms, 63)
             try:
-                check(self._library.hone_decoder_next(self._held.value, timeout_ms, byref(piece)))
+                check(self._library.hone_decoder_next(self._held.value, wait_ms, byref(piece)))
             except HoneError:
                 self._finish("cancelled")
                 raise
@@ -194,11 +195,13 @@ class Decoder(_OneOfAKind):
             memory_share=_number("memory_share", memory_share),
             format=None if format is None else _bytes_of("format", format),
             group=_integer("group", -1 if group is None else group, 63),
-            zeros=bool(zeros),
-            lm_head=bool(lm_head),
+            zeros=_flag("zeros", zeros),
+            lm_head=_flag("lm_head", lm_head),
             on_warning=self._on_warning,
             kv_cache=None if kv_cache is None else _bytes_of("kv_cache", kv_cache),
         )
+        if not isinstance(folder, (str, bytes, os.PathLike)):
+            raise TypeError(f"folder: {_shown(folder)}; allowed is the path of a folder")
         path = _bytes_of("folder", os.fsdecode(folder), os.fsencode)
         self._held = _Handle()
         self._destroy = weakref.finalize(self, _destroy_decoder, self._library, self._held, self._on_warning)
@@ -270,7 +273,9 @@ class Decoder(_OneOfAKind):
     ) -> TextStream:
         """Arguments as for generate(). The text begins to grow at once; iterating gives it piece by piece, in whole
         characters."""
-        flags = (decoder_structs.IGNORE_END if ignore_end else 0) | _prompt_flags(plain_prompt, True)
+        flags = _prompt_flags(_flag("plain_prompt", plain_prompt), True)
+        flags |= decoder_structs.IGNORE_END if _flag("ignore_end", ignore_end) else 0
+        _flag("enable_thinking", enable_thinking)
         if _is_conversation(prompt):
             flags |= decoder_structs.CHAT
             prompt = self.render_chat(cast(Sequence[Message], prompt), enable_thinking=enable_thinking)
@@ -305,7 +310,7 @@ class Decoder(_OneOfAKind):
         """The ids of a text, with what the model wants around it (`special`); `plain` as `plain_prompt` of
         generate()."""
         given = _bytes_of("text", text)
-        flags, count = _prompt_flags(plain, special), c_size_t()
+        flags, count = _prompt_flags(_flag("plain", plain), _flag("special", special)), c_size_t()
         ids = (c_int32 * (len(given) + 16))()
         with self._held.using:
             handle = self._open_handle()
@@ -324,7 +329,7 @@ class Decoder(_OneOfAKind):
         given = [_parts_of(*numbered) for numbered in enumerate(_list_of("messages", messages, "messages"))]
         roles, contents = ((c_char_p * len(given))(*parts) for parts in zip(*given)) if given else (None, None)
         text, length = ctypes.create_string_buffer(4096), c_size_t()
-        flags = 0 if enable_thinking else decoder_structs.NO_THINKING
+        flags = 0 if _flag("enable_thinking", enable_thinking) else decoder_structs.NO_THINKING
         with self._held.using:
             handle = self._open_handle()
             while True:
@@ -428,12 +433,20 @@ def _shown(value: object) -> str:
     return text if len(text) <= 200 else f"{text[:160]}... ({len(text)} characters)"
 
 
-def _integer(name: str, value: int, bits: int) -> int:
+def _integer(name: str, value: Any, bits: int) -> int:
     """ctypes would cut off what is too large."""
-    if not isinstance(value, int) or isinstance(value, bool):
+    number = integer(value)
+    if number is None:
         raise TypeError(f"{name}: {_shown(value)}; allowed is an int")
-    if not -(2**bits) <= value < 2**bits:
-        raise ValueError(f"{name}: {_shown(value)}; allowed are numbers of {bits + 1} bits")
+    if not -(2**bits) <= number < 2**bits:
+        raise ValueError(f"{name}: {_shown(number)}; allowed are numbers of {bits + 1} bits")
+    return number
+
+
+def _flag(name: str, value: bool) -> bool:
+    """Another truth, "no" or None, would be a guess."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name}: {_shown(value)}; allowed is a bool")
     return value
 
 
@@ -454,9 +467,10 @@ def _list_of(name: str, given: Iterable[_Item], what: str) -> List[_Item]:
 
 
 def _at_least_one(name: str, value: int) -> int:
-    if _integer(name, value, 63) < 1:
-        raise ValueError(f"{name}: {value}; allowed are numbers from 1, or None: until the context is full")
-    return value
+    number = _integer(name, value, 63)
+    if number < 1:
+        raise ValueError(f"{name}: {number}; allowed are numbers from 1, or None: until the context is full")
+    return number
 
 
 def _bytes_of(name: str, text: str, encode: Callable[[str], bytes] = str.encode) -> bytes:
@@ -475,7 +489,12 @@ def _ids_of(name: str, ids: Sequence[int]) -> ctypes.Array[c_int32]:
     if isinstance(ids, (str, bytes)):
         raise TypeError(f"{name}: {_shown(ids)}; allowed is a list of ids")
     try:
-        listed = [_integer(name, operator.index(one), 31) for one in ids]
+        given = list(ids)
     except TypeError:
         raise TypeError(f"{name}: a {type(ids).__name__}; allowed are a text and ids, a list of int") from None
+    listed = []
+    for place, one in enumerate(given):
+        if integer(one) is None:
+            raise TypeError(f"{name}[{place}]: {_shown(one)}; allowed is an int, the id of a token")
+        listed.append(_integer(f"{name}[{place}]", one, 31))
     return (c_int32 * len(listed))(*listed)

@@ -20,6 +20,7 @@ from pathlib import Path
 from unittest import mock
 
 import fakes
+from fakes import arrays
 
 import hone
 from hone._native import decoder_library
@@ -143,6 +144,10 @@ class Generating(Case):
         made = self.decoder.generate("Once upon a time", max_tokens=5)
         self.assertEqual(made, hone.Completion("!!!!!", [0] * 5, "length"))
         self.assertEqual(str(made), "!!!!!")
+
+    def test_numbers_may_be_those_of_numpy(self) -> None:
+        two, seed = arrays.Integer(2), arrays.Integer(7)
+        self.assertEqual(len(self.decoder.generate([two, two], max_tokens=two, top_k=two, seed=seed).ids), 2)
 
     def test_ids_are_taken_as_they_are(self) -> None:
         self.assertEqual(self.decoder.generate([5, 6, 7], max_tokens=2).ids, [0, 0])
@@ -414,6 +419,8 @@ class Refusing(Case):
             ({"memory_share": 2}, hone.BadArgumentError, "memory_share is 2; allowed: above 0, to 1"),
             ({"max_sequences": 1 << 40}, ValueError, "max_sequences: 1099511627776; allowed are numbers of 32 bits"),
             ({"max_context": 1.5}, TypeError, "max_context: 1.5; allowed is an int"),
+            ({"zeros": "no"}, TypeError, "^zeros: 'no'; allowed is a bool"),
+            ({"lm_head": None}, TypeError, "^lm_head: None; allowed is a bool"),
             ({"device": 63}, hone.NoGpuError, "63"),
             ({"device": "cpu"}, ValueError, "device: 'cpu'"),
         ):
@@ -424,6 +431,8 @@ class Refusing(Case):
                 hone.Decoder(folder)
         with self.assertRaisesRegex(ValueError, "folder: .* has the character 0"):
             hone.Decoder("a\0b")
+        with self.assertRaisesRegex(TypeError, "^folder: None; allowed is the path of a folder"):
+            hone.Decoder(None)
 
     def test_long_values_are_not_repeated_whole(self) -> None:
         long = "x" * 1_000_000
@@ -454,6 +463,9 @@ class Refusing(Case):
             ({"stop": 3}, TypeError, "^stop: a int; allowed is a list of texts"),
             ({"seed": 1 << 70}, ValueError, "seed: "),
             ({"seed": range(2)}, TypeError, "^seed: .* allowed is an int"),
+            ({"ignore_end": 1}, TypeError, "^ignore_end: 1; allowed is a bool"),
+            ({"plain_prompt": "no"}, TypeError, "^plain_prompt: 'no'; allowed is a bool"),  # was yes
+            ({"enable_thinking": 0}, TypeError, "^enable_thinking: 0; allowed is a bool"),
         ):
             with self.subTest(arguments), self.assertRaisesRegex(kind, words):
                 self.decoder.generate("a", **arguments)
@@ -461,13 +473,18 @@ class Refusing(Case):
             ([], hone.BadArgumentError, "the prompt's number of tokens is 0"),
             ([1, 1024], hone.BadArgumentError, "the prompt has the token 1024; the model knows 0 to 1023"),
             ([-1], hone.BadArgumentError, "the token -1"),
-            ([1.5], TypeError, "prompt: a list; allowed are a text and ids"),
+            ([1.5], TypeError, r"^prompt\[0\]: 1.5; allowed is an int, the id of a token"),
+            ([5, True], TypeError, r"^prompt\[1\]: True; allowed is an int"),
             (b"a", TypeError, "prompt: b'a'"),
             (7, TypeError, "prompt: a int"),
             ("\ud800", ValueError, "surrogate"),
         ):
             with self.subTest(prompt), self.assertRaisesRegex(kind, words):
                 self.decoder.generate(prompt)
+        with self.decoder.stream("a", max_tokens=1) as stream:
+            for timeout, kind in ((None, TypeError), (0.5, TypeError), (1 << 64, ValueError)):  # the last was 0
+                with self.assertRaisesRegex(kind, "^timeout_ms: "):
+                    stream.next_piece(timeout)
         with self.assertRaisesRegex(TypeError, "is one text; allowed is a list of prompts"):
             self.decoder.generate_many("ab")
         with self.assertRaisesRegex(TypeError, "^prompts: a int; allowed is a list of prompts"):

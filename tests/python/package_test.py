@@ -185,10 +185,10 @@ class Missing(unittest.TestCase):
 
 class Devices(unittest.TestCase):
     def test_what_may_be_given(self) -> None:
-        for device, ordinal in ((None, 0), (3, 3), ("cuda", 0), ("cuda:2", 2)):
+        for device, ordinal in ((None, 0), (3, 3), ("cuda", 0), ("cuda:2", 2), (arrays.Integer(4), 4)):
             self.assertEqual(runtime.device_ordinal(device), ordinal)
         # 2^32 was device 0: C took the lower 32 bits.
-        for device in (-1, "cpu", "cuda:", "cuda:x", "cuda:\u00b2", "gpu:1", 1.5, 1 << 32, "cuda:4294967296"):
+        for device in (-1, True, "cpu", "cuda:", "cuda:x", "cuda:\u00b2", "gpu:1", 1.5, 1 << 32, "cuda:4294967296"):
             with self.assertRaisesRegex(ValueError, "^device: "):
                 runtime.device_ordinal(device)
 
