@@ -13,13 +13,15 @@ from __future__ import annotations
 import ctypes
 import os
 import secrets
+import sys
 import threading
 import warnings
 import weakref
+from collections import deque
 from ctypes import byref, c_char_p, c_int32, c_size_t, c_void_p
 from dataclasses import dataclass
 from typing import (
-    Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union, cast,
+    Any, Callable, Deque, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union, cast,
 )  # fmt: skip
 
 from ._native import decoder_structs
@@ -36,6 +38,9 @@ Prompt = Union[str, Sequence[int], Sequence[Message]]
 
 # How long a call of the library waits at a time: Python looks for Ctrl-C in between.
 _SLICE_MS = 100
+
+# Files whose lines no warning is of: a finalizer is called by weakref's.
+_OURS = (__file__, weakref.__file__)
 
 _Item = TypeVar("_Item")
 
@@ -64,9 +69,9 @@ class _Handle:
     """A handle of the library, apart from the object that has it: at the end of the process it is destroyed while other
     threads may be at work with it. Who holds `using` uses it; who holds `handling` may cancel it meanwhile."""
 
-    def __init__(self) -> None:
-        self.made = c_void_p()  # what the library makes, which is to be destroyed
-        self.value: Optional[int] = None  # the same while it may be used
+    def __init__(self, made: c_void_p) -> None:
+        self.made = made  # which is to be destroyed
+        self.value = made.value  # the same while it may be used
         self.is_cut = False  # a text's: its decoder was closed
         self.renew_locks()
         _handles.add(self)
@@ -88,19 +93,34 @@ def _renew_locks() -> None:
 os.register_at_fork(after_in_child=_renew_locks)
 
 
+class _Warnings:
+    """What the library warns of, on a thread of its own: told to `warnings` where Python calls, as it would be lost in a
+    callback. Decoder and texts hold it, since the callback may be called until the last of them is destroyed."""
+
+    def __init__(self) -> None:
+        self._texts: Deque[str] = deque()
+        self.callback = WARNING_CALLBACK(lambda _user, text: self._texts.append(text.decode(errors="replace")))
+
+    def tell(self) -> None:
+        """At the line that called this module, or let the last reference go."""
+        while self._texts:
+            frame, level = sys._getframe(1), 2
+            while frame.f_back is not None and frame.f_code.co_filename in _OURS:
+                frame, level = frame.f_back, level + 1
+            warnings.warn(self._texts.popleft(), HoneWarning, stacklevel=level)
+
+
 class TextStream(_OneOfAKind, Iterator[str]):
     """A text in the making: iterating waits for its pieces. `ids` and `text` have what was iterated over, `end` is None
     until it is known. The text grows in the meantime; close() and the end of a `with` block stop it."""
 
-    def __init__(self, library: ctypes.CDLL, on_warning: Any) -> None:
-        """Without a text, until the library has made it for `_held`. The decoder's callback may be called for as long
-        as one of its texts lives."""
+    def __init__(self, library: ctypes.CDLL, made: c_void_p, warned: _Warnings) -> None:
         self.text = ""
         self.ids: List[int] = []
         self.end: Optional[str] = None
         self._library = library
-        self._held = _Handle()
-        self._destroy = weakref.finalize(self, _destroy_text, library, self._held, on_warning)
+        self._held = _Handle(made)
+        self._destroy = weakref.finalize(self, _destroy_text, library, self._held, warned)
 
     def __iter__(self) -> TextStream:
         return self
@@ -183,9 +203,7 @@ class Decoder(_OneOfAKind):
     ) -> None:
         self._library = decoder_library()
         self._streams: weakref.WeakSet[TextStream] = weakref.WeakSet()
-        said: List[str] = []
-        # The library keeps the callback, of which ctypes keeps no reference.
-        self._on_warning = WARNING_CALLBACK(lambda _user, text: said.append(text.decode(errors="replace")))
+        self._warned = _Warnings()
         options = decoder_structs.DecoderOptions(
             struct_size=ctypes.sizeof(decoder_structs.DecoderOptions),
             device=_integer("device", device_ordinal(device), 31),
@@ -197,23 +215,22 @@ class Decoder(_OneOfAKind):
             group=_integer("group", -1 if group is None else group, 63),
             zeros=_flag("zeros", zeros),
             lm_head=_flag("lm_head", lm_head),
-            on_warning=self._on_warning,
+            on_warning=self._warned.callback,
             kv_cache=None if kv_cache is None else _bytes_of("kv_cache", kv_cache),
         )
         if not isinstance(folder, (str, bytes, os.PathLike)):
             raise TypeError(f"folder: {_shown(folder)}; allowed is the path of a folder")
         path = _bytes_of("folder", os.fsdecode(folder), os.fsencode)
-        self._held = _Handle()
-        self._destroy = weakref.finalize(self, _destroy_decoder, self._library, self._held, self._on_warning)
+        made = c_void_p()
         try:
-            status = self._library.hone_decoder_create(path, byref(options), byref(self._held.made))
-            for text in said:
-                warnings.warn(text, HoneWarning, stacklevel=2)
+            status = self._library.hone_decoder_create(path, byref(options), byref(made))
+            self._warned.tell()
             check(status)
-        except BaseException:  # Ctrl-C during a long load, or a warning that is an error: a traceback may live long
-            self._destroy()
+        except BaseException:  # Ctrl-C during a long load, or a warning that is an error
+            self._library.hone_decoder_destroy(made)
             raise
-        self._held.value = self._held.made.value
+        self._held = _Handle(made)
+        self._destroy = weakref.finalize(self, _destroy_decoder, self._library, self._held, self._warned)
 
     @property
     def closed(self) -> bool:
@@ -299,11 +316,15 @@ class Decoder(_OneOfAKind):
         request.stops = (c_char_p * len(stops))(*[_bytes_of("stop", one) for one in stops])
         request.stop_count = len(stops)
         with self._held.using:
-            stream = TextStream(self._library, self._on_warning)
-            made = byref(stream._held.made)
-            check(self._library.hone_decoder_submit(self._open_handle(), byref(request), made))
-            stream._held.value = stream._held.made.value
+            made = c_void_p()
+            try:
+                check(self._library.hone_decoder_submit(self._open_handle(), byref(request), byref(made)))
+            except BaseException:  # Ctrl-C while a long prompt is read
+                self._library.hone_decoder_text_destroy(made)
+                raise
+            stream = TextStream(self._library, made, self._warned)
             self._streams.add(stream)
+        self._warned.tell()
         return stream
 
     def encode(self, text: str, *, special: bool = True, plain: bool = False) -> List[int]:
@@ -384,19 +405,21 @@ class Decoder(_OneOfAKind):
         self.close()
 
 
-def _destroy_decoder(library: ctypes.CDLL, held: _Handle, _on_warning: Any) -> None:
+def _destroy_decoder(library: ctypes.CDLL, held: _Handle, warned: _Warnings) -> None:
     with held.using:
         held.value = None
     library.hone_decoder_destroy(held.made)
+    warned.tell()
 
 
-def _destroy_text(library: ctypes.CDLL, held: _Handle, _on_warning: Any) -> None:
+def _destroy_text(library: ctypes.CDLL, held: _Handle, warned: _Warnings) -> None:
     """When the process ends, threads may still wait for the text: they are woken, and leave before it is destroyed."""
     held.is_cut = held.is_cut or held.value is not None
     library.hone_decoder_cancel(held.made)
     with held.using, held.handling:
         held.value = None
         library.hone_decoder_text_destroy(held.made)
+    warned.tell()
 
 
 def _finish(streams: Sequence[TextStream]) -> None:

@@ -35,7 +35,11 @@ class Runtime:
             on_warning=self._on_warning,
         )
         handle = ctypes.c_void_p()
-        library.check(self._library.hone_runtime_create(ctypes.byref(options), ctypes.byref(handle)))
+        try:
+            library.check(self._library.hone_runtime_create(ctypes.byref(options), ctypes.byref(handle)))
+        except BaseException:  # Ctrl-C meanwhile: what is made would call a callback that is gone
+            self._library.hone_runtime_destroy(handle)
+            raise
         self.handle = handle.value
 
     def _remember_warning(self, _user: Any, text: bytes) -> None:

@@ -308,11 +308,23 @@ class Closing(Case):
             )  # fmt: skip
             self.assertEqual((ended.returncode, ended.stdout), (0, "end\n"))
 
+    def test_what_degrades_later_is_told_at_the_callers_line(self) -> None:
+        captured = self.folder / "later"
+        captured.mkdir()
+        with mock.patch.dict(os.environ, {"HONE_CAPTURE": str(captured / "calls")}):
+            decoder = small(self.folder / "marks")
+        decoder.generate("a", max_tokens=2)
+        shutil.rmtree(captured)
+        with self.assertWarnsRegex(hone.HoneWarning, "captured calls wait to be written: .*/later/calls") as caught:
+            decoder.close()
+        self.assertEqual(caught.filename, __file__)
+
     def test_a_text_that_outlives_its_decoder_still_has_whom_to_warn(self) -> None:
         """The last of them writes captured calls. A callback that is gone is called by chance, or another one in its
         place."""
         code = textwrap.dedent(f"""
-            import gc, os, shutil, hone
+            import gc, os, shutil, warnings, hone
+            warnings.showwarning = lambda message, *_: print(str(message).partition(":")[0])
             from hone._native.runtime_structs import WARNING_CALLBACK
             decoder = hone.Decoder({str(self.folder / "marks")!r}, max_sequences=4, max_context=256, max_step_tokens=64)
             text = decoder.stream("a", max_tokens=100)
@@ -329,7 +341,7 @@ class Closing(Case):
             [sys.executable, "-B", "-c", code], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60,
             env={**os.environ, "PYTHONPATH": str(fakes.TREE / "python"), "HONE_CAPTURE": str(captured / "calls")},
         )  # fmt: skip
-        self.assertEqual((ended.returncode, ended.stdout), (0, "end\n"))
+        self.assertEqual((ended.returncode, ended.stdout), (0, "captured calls wait to be written\nend\n"))
 
     def test_one_whose_making_ends_in_an_exception_leaves_nothing(self) -> None:
         """Ctrl-C while a model is loaded, and warnings that are errors, come when the library is done."""

@@ -253,6 +253,20 @@ class Handles(unittest.TestCase):
             del norm
             self.assertEqual(destroyed, [handle])
 
+    def test_a_runtime_whose_making_is_interrupted_leaves_nothing(self) -> None:
+        loaded = library.library()
+        create, destroy, destroyed = loaded.hone_runtime_create, loaded.hone_runtime_destroy, []
+
+        def interrupted(*arguments) -> int:
+            create(*arguments)
+            raise KeyboardInterrupt
+
+        spy = lambda handle: destroyed.append(handle.value is not None) or destroy(handle)  # noqa: E731
+        with mock.patch.object(loaded, "hone_runtime_create", interrupted):
+            with mock.patch.object(loaded, "hone_runtime_destroy", spy), self.assertRaises(KeyboardInterrupt):
+                runtime.Runtime(0, allow_compile=True)
+        self.assertEqual(destroyed, [True])
+
     def test_one_whose_making_is_interrupted_leaves_nothing(self) -> None:
         """Ctrl-C comes when the library is done."""
         loaded = library.library()
