@@ -127,12 +127,12 @@ def _prepare(operator: Operator) -> typing.List[str]:
     title, call, c = operator.title, operator.call, f"C.hone_{operator.name}"
     return [f"// Prepare{title} loads, or compiles, every kernel that a call up to the maxima can reach.",
             f"func (r *Runtime) Prepare{title}(d {title}) (*Prepared{call.title}, error) {{", "\tgiven := d.c()",
-            "\top, err := r.prepare(func(runtime *C.hone_runtime, op **C.hone_operator) C.hone_status {",
+            "\top, err := r.prepare(func(runtime *C.hone_runtime, op **C.hone_operator) status {",
             f"\t\treturn {c}_prepare(runtime, &given, op)", "\t})", "\tif err != nil {", "\t\treturn nil, err", "\t}",
             f"\treturn &Prepared{call.title}{{op}}, nil", "}", "",
             "// Explain says which kernel a call of these sizes takes, and why; it loads nothing.",
             f"func (d {title}) Explain(r *Runtime, {_go_sizes(call)}, format TextFormat) (string, error) {{",
-            "\tgiven := d.c()", "\treturn wholeText(func(text *C.char, capacity C.size_t, length *C.size_t) C.hone_status {",
+            "\tgiven := d.c()", "\treturn wholeText(r.use, func(text *C.char, capacity C.size_t, length *C.size_t) status {",
             f"\t\treturn {c}_explain(r.c, &given, {_c_sizes(call)},",
             "\t\t\tC.hone_text_format(format), text, capacity, length)", "\t})", "}", ""]
 
@@ -181,12 +181,12 @@ def _kernel(call: Call) -> typing.List[str]:
             "\t*prepared", "}", "", *comment(f"Run enqueues a call.{run}"),
             f"func (p *{prepared}) Run(stream Stream, args *{call.title}Args, {_go_sizes(call)}) error {{",
             f"\tvar c C.hone_{call.name}_args", "\targs.write(&c)",
-            "\treturn p.use(func() C.hone_status {",
+            "\treturn p.use(func() status {",
             f"\t\treturn C.hone_{call.name}_run(p.c, stream.c(), &c, {_c_sizes(call)})", "\t})", "}", "",
             *comment("WorkspaceBytes is the device memory, aligned to 256, that a call of up to these sizes needs as its "
                      "workspace."),
             f"func (p *{prepared}) WorkspaceBytes({_go_sizes(call)}) (uint64, error) {{",
-            "\treturn p.workspace(func(bytes *C.size_t) C.hone_status {", f"\t\treturn {workspace}", "\t})", "}", ""]
+            "\treturn p.workspace(func(bytes *C.size_t) status {", f"\t\treturn {workspace}", "\t})", "}", ""]
 
 
 def operators_source(operators: typing.List[Operator]) -> str:

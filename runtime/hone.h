@@ -156,7 +156,9 @@ typedef struct hone_runtime_options {
     uint32_t reserved;      /* 0 */
     const char* cache_file; /* tuning results and images; NULL: HONE_CACHE, else the user's cache folder */
     /* Gets one sentence when something only degrades, on the thread that calls Hone or on the one that writes
-     * a capture. It must not call Hone. NULL: a line on stderr. */
+     * a capture. It must not call Hone. May be called until the runtime and all that it prepared are
+     * destroyed, but not at the end of the process, which says on stderr what is left to say. NULL: a line on
+     * stderr. */
     void (*on_warning)(void* user, const char* text);
     void* user; /* handed to on_warning */
     /* Counts the calls of each problem, at no cost to them, and adds the counts to this file every five

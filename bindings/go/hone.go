@@ -9,8 +9,8 @@
 //	args.X, args.Weight, args.Out = x, weight, out // addresses on the device
 //	err = prepared.Run(hone.DefaultStream, &args, 16)
 //
-// Handles may be used by many goroutines at once, until they are closed. cgo finds libhone through
-// pkg-config.
+// Handles may be used by many goroutines at once, until they are closed; from then on calls answer StatusBadHandle.
+// cgo finds libhone through pkg-config.
 package hone
 
 // #cgo pkg-config: hone
@@ -19,7 +19,10 @@ package hone
 import "C"
 
 import (
+	"fmt"
+	"math"
 	"runtime"
+	"strings"
 	"sync"
 	"unsafe"
 )
@@ -55,19 +58,26 @@ const (
 	JSON TextFormat = 1
 )
 
+type status = C.hone_status
+
 // call makes a call of the library and takes what it has to say, which belongs to the thread.
-func call(made func() C.hone_status) error {
+func call(made func() status) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	status := made()
-	if status == C.HONE_OK {
+	told := made()
+	if told == C.HONE_OK {
 		return nil
 	}
-	return &Error{Status(status), C.GoString(C.hone_last_error())}
+	return &Error{Status(told), C.GoString(C.hone_last_error())}
 }
 
-func mustInit(status C.hone_status) {
-	if status != C.HONE_OK {
+// closed is what a call of a handle that is none any more answers: its memory may be something else by now.
+func closed(what, makers string) error {
+	return &Error{StatusBadHandle, "the " + what + " is closed, or not made by " + makers}
+}
+
+func mustInit(told status) {
+	if told != C.HONE_OK {
 		panic("hone: libhone does not know a struct of this package")
 	}
 }
@@ -108,6 +118,19 @@ type RuntimeOptions struct {
 	CheckIndices bool
 }
 
+// check refuses what C would cut off.
+func (o RuntimeOptions) check() error {
+	if o.Device < 0 || o.Device > math.MaxInt32 {
+		return &Error{StatusBadArgument, fmt.Sprintf("Device is %d; allowed: 0 to %d", o.Device, math.MaxInt32)}
+	}
+	for _, file := range []struct{ option, name string }{{"CacheFile", o.CacheFile}, {"CaptureFile", o.CaptureFile}} {
+		if strings.IndexByte(file.name, 0) >= 0 {
+			return &Error{StatusBadArgument, fmt.Sprintf("%s is %q; allowed: no zero byte", file.option, file.name)}
+		}
+	}
+	return nil
+}
+
 func (o RuntimeOptions) flags() C.uint32_t {
 	var flags C.uint32_t
 	if o.NoCache {
@@ -130,6 +153,9 @@ type Runtime struct {
 
 // NewRuntime loads the driver, retains the device's primary context, and reads the tuning results once.
 func NewRuntime(options RuntimeOptions) (*Runtime, error) {
+	if err := options.check(); err != nil {
+		return nil, err
+	}
 	var given C.hone_runtime_options
 	mustInit(C.hone_runtime_options_init(&given, C.size_t(unsafe.Sizeof(given))))
 	given.flags = options.flags()
@@ -143,7 +169,7 @@ func NewRuntime(options RuntimeOptions) (*Runtime, error) {
 		defer C.free(unsafe.Pointer(given.capture_file))
 	}
 	made := &Runtime{}
-	if err := call(func() C.hone_status { return C.hone_runtime_create(&given, &made.c) }); err != nil {
+	if err := call(func() status { return C.hone_runtime_create(&given, &made.c) }); err != nil {
 		return nil, err
 	}
 	runtime.SetFinalizer(made, (*Runtime).Close)
@@ -152,16 +178,31 @@ func NewRuntime(options RuntimeOptions) (*Runtime, error) {
 
 // Close gives the device back; prepared operators stay usable. No other call may be under way.
 func (r *Runtime) Close() {
-	r.once.Do(func() { C.hone_runtime_destroy(r.c) })
+	r.once.Do(func() {
+		C.hone_runtime_destroy(r.c)
+		r.c = nil
+	})
+}
+
+// use makes a call with the runtime, which the garbage collector leaves alone meanwhile.
+func (r *Runtime) use(made func() status) error {
+	defer runtime.KeepAlive(r)
+	if r.c == nil {
+		return closed("runtime", "NewRuntime")
+	}
+	return call(made)
 }
 
 // Freeze makes every later Prepare that would have to compile an error.
 func (r *Runtime) Freeze() error {
-	return call(func() C.hone_status { return C.hone_runtime_freeze(r.c) })
+	return r.use(func() status { return C.hone_runtime_freeze(r.c) })
 }
 
-// DeviceName is "NVIDIA H100 80GB HBM3", say.
-func (r *Runtime) DeviceName() string { return C.GoString(C.hone_runtime_device_name(r.c)) }
+// DeviceName is "NVIDIA H100 80GB HBM3", say; "" of a closed runtime.
+func (r *Runtime) DeviceName() string {
+	defer runtime.KeepAlive(r)
+	return C.GoString(C.hone_runtime_device_name(r.c))
+}
 
 // Counters tells what happened since the runtime was made.
 type Counters struct {
@@ -174,14 +215,14 @@ type Counters struct {
 func (r *Runtime) Counters() (Counters, error) {
 	var c C.hone_counters
 	mustInit(C.hone_counters_init(&c, C.size_t(unsafe.Sizeof(c))))
-	err := call(func() C.hone_status { return C.hone_runtime_counters(r.c, &c) })
+	err := r.use(func() status { return C.hone_runtime_counters(r.c, &c) })
 	return Counters{uint64(c.runs_exact), uint64(c.runs_neighbour), uint64(c.runs_foreign), uint64(c.runs_fallback),
 		uint64(c.failed_launches), uint64(c.prepares), uint64(c.compiles), uint64(c.image_cache_hits)}, err
 }
 
-func (r *Runtime) prepare(made func(*C.hone_runtime, **C.hone_operator) C.hone_status) (*prepared, error) {
+func (r *Runtime) prepare(made func(*C.hone_runtime, **C.hone_operator) status) (*prepared, error) {
 	op := &prepared{}
-	if err := call(func() C.hone_status { return made(r.c, &op.c) }); err != nil {
+	if err := r.use(func() status { return made(r.c, &op.c) }); err != nil {
 		return nil, err
 	}
 	runtime.SetFinalizer(op, (*prepared).Close)
@@ -192,7 +233,7 @@ func (r *Runtime) prepare(made func(*C.hone_runtime, **C.hone_operator) C.hone_s
 func (r *Runtime) QuantizeWeightsWorkspace(weights QuantizeWeights, out int64) (uint64, error) {
 	given := weights.c()
 	var bytes C.size_t
-	err := call(func() C.hone_status {
+	err := r.use(func() status {
 		return C.hone_quantize_weights_workspace(r.c, &given, C.int64_t(out), &bytes)
 	})
 	return uint64(bytes), err
@@ -203,21 +244,24 @@ func (r *Runtime) QuantizeWeights(weights QuantizeWeights, stream Stream, args *
 	given := weights.c()
 	var c C.hone_quantize_weights_args
 	args.write(&c)
-	return call(func() C.hone_status {
+	return r.use(func() status {
 		return C.hone_quantize_weights_on_device(r.c, &given, &c, C.int64_t(out), stream.c())
 	})
 }
 
-// wholeText asks for the length of a text first.
-func wholeText(told func(text *C.char, capacity C.size_t, length *C.size_t) C.hone_status) (string, error) {
+// writer writes a text as hone_operator_report does.
+type writer func(text *C.char, capacity C.size_t, length *C.size_t) status
+
+// wholeText asks for the length of a text first; use makes calls with the handle that tells it.
+func wholeText(use func(func() status) error, told writer) (string, error) {
 	var length C.size_t
-	if err := call(func() C.hone_status { return told(nil, 0, &length) }); err != nil {
+	if err := use(func() status { return told(nil, 0, &length) }); err != nil {
 		return "", err
 	}
 	capacity := length + 1
 	text := (*C.char)(C.malloc(capacity))
 	defer C.free(unsafe.Pointer(text))
-	err := call(func() C.hone_status { return told(text, capacity, &length) })
+	err := use(func() status { return told(text, capacity, &length) })
 	if err != nil {
 		return "", err
 	}
@@ -232,23 +276,29 @@ type prepared struct {
 
 // Close ends it. No run may be under way; what runs have enqueued may.
 func (p *prepared) Close() {
-	p.once.Do(func() { C.hone_operator_destroy(p.c) })
+	p.once.Do(func() {
+		C.hone_operator_destroy(p.c)
+		p.c = nil
+	})
 }
 
 // Report says what was prepared, bucket by bucket.
 func (p *prepared) Report(format TextFormat) (string, error) {
-	return wholeText(func(text *C.char, capacity C.size_t, length *C.size_t) C.hone_status {
+	return wholeText(p.use, func(text *C.char, capacity C.size_t, length *C.size_t) status {
 		return C.hone_operator_report(p.c, C.hone_text_format(format), text, capacity, length)
 	})
 }
 
-func (p *prepared) use(made func() C.hone_status) error {
+func (p *prepared) use(made func() status) error {
 	defer runtime.KeepAlive(p)
+	if p.c == nil {
+		return closed("operator", "a Prepare")
+	}
 	return call(made)
 }
 
-func (p *prepared) workspace(asked func(bytes *C.size_t) C.hone_status) (uint64, error) {
+func (p *prepared) workspace(asked func(bytes *C.size_t) status) (uint64, error) {
 	var bytes C.size_t
-	err := p.use(func() C.hone_status { return asked(&bytes) })
+	err := p.use(func() status { return asked(&bytes) })
 	return uint64(bytes), err
 }

@@ -3,8 +3,10 @@ package hone
 
 import (
 	"errors"
+	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -111,6 +113,79 @@ func TestErrorsHaveTheLibrarysWords(t *testing.T) {
 	if _, err := NewRuntime(RuntimeOptions{Device: 99}); statusOf(err) != StatusNoGpu {
 		t.Error(err)
 	}
+}
+
+func TestOptionsThatCWouldCutOffAreRefused(t *testing.T) {
+	for name, options := range map[string]RuntimeOptions{
+		"Device":      {Device: 1 << 32},
+		"CacheFile":   {CacheFile: "cache\x00.db"},
+		"CaptureFile": {CaptureFile: "calls\x00.json"},
+	} {
+		_, err := NewRuntime(options)
+		if statusOf(err) != StatusBadArgument || !strings.HasPrefix(err.Error(), name+" is ") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestAClosedHandleIsRefused(t *testing.T) {
+	r := newRuntime(t)
+	prepared := preparedNorm(t, r)
+	prepared.Close()
+	r.Close()
+	args, weights, ofWeights := normArgs(), NewQuantizeWeights(), NewQuantizeWeightsArgs()
+	calls := map[string]func() error{
+		"Freeze":          r.Freeze,
+		"Counters":        func() error { _, err := r.Counters(); return err },
+		"Prepare":         func() error { _, err := r.PrepareRmsNorm(NewRmsNorm()); return err },
+		"Explain":         func() error { _, err := NewRmsNorm().Explain(r, 1, Text); return err },
+		"QuantizeWeights": func() error { return r.QuantizeWeights(weights, DefaultStream, &ofWeights, 1) },
+		"Workspace":       func() error { _, err := r.QuantizeWeightsWorkspace(weights, 1); return err },
+		"Run":             func() error { return prepared.Run(DefaultStream, &args, 1) },
+		"Report":          func() error { _, err := prepared.Report(Text); return err },
+		"WorkspaceBytes":  func() error { _, err := prepared.WorkspaceBytes(1); return err },
+	}
+	for name, made := range calls {
+		if err := made(); statusOf(err) != StatusBadHandle || !strings.Contains(err.Error(), " is closed") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if name := r.DeviceName(); name != "" {
+		t.Errorf("%q", name)
+	}
+}
+
+// collect returns when the finalizers of all that was unreachable have run.
+func collect() {
+	for i := 0; i < 2; i++ {
+		ran := make(chan bool)
+		runtime.SetFinalizer(&struct{ word [64]int }{}, func(any) { close(ran) })
+		runtime.GC()
+		<-ran
+	}
+}
+
+func TestAHandleIsNotFinalizedDuringItsLastCall(t *testing.T) {
+	lastCall := func(use func(func() status) error, ended *atomic.Bool) {
+		t.Helper()
+		err := use(func() status {
+			collect()
+			if ended.Load() {
+				t.Error("it was finalized")
+			}
+			return 0
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	made := newRuntime(t)
+	r, op := &Runtime{c: made.c}, &prepared{c: preparedNorm(t, made).c}
+	var runtimeEnded, operatorEnded atomic.Bool
+	runtime.SetFinalizer(r, func(*Runtime) { runtimeEnded.Store(true) })
+	runtime.SetFinalizer(op, func(*prepared) { operatorEnded.Store(true) })
+	lastCall(r.use, &runtimeEnded)
+	lastCall(op.use, &operatorEnded)
 }
 
 func TestAFrozenRuntimeCompilesNothing(t *testing.T) {

@@ -212,7 +212,7 @@ func (d AttentionAppend) c() C.hone_attention_append {
 // PrepareAttentionAppend loads, or compiles, every kernel that a call up to the maxima can reach.
 func (r *Runtime) PrepareAttentionAppend(d AttentionAppend) (*PreparedAttentionAppend, error) {
 	given := d.c()
-	op, err := r.prepare(func(runtime *C.hone_runtime, op **C.hone_operator) C.hone_status {
+	op, err := r.prepare(func(runtime *C.hone_runtime, op **C.hone_operator) status {
 		return C.hone_attention_append_prepare(runtime, &given, op)
 	})
 	if err != nil {
@@ -224,7 +224,7 @@ func (r *Runtime) PrepareAttentionAppend(d AttentionAppend) (*PreparedAttentionA
 // Explain says which kernel a call of these sizes takes, and why; it loads nothing.
 func (d AttentionAppend) Explain(r *Runtime, batch, kvLen int64, format TextFormat) (string, error) {
 	given := d.c()
-	return wholeText(func(text *C.char, capacity C.size_t, length *C.size_t) C.hone_status {
+	return wholeText(r.use, func(text *C.char, capacity C.size_t, length *C.size_t) status {
 		return C.hone_attention_append_explain(r.c, &given, C.int64_t(batch), C.int64_t(kvLen),
 			C.hone_text_format(format), text, capacity, length)
 	})
@@ -356,7 +356,7 @@ type PreparedAttentionAppend struct {
 func (p *PreparedAttentionAppend) Run(stream Stream, args *AttentionAppendArgs, batch, kvLen int64) error {
 	var c C.hone_attention_append_args
 	args.write(&c)
-	return p.use(func() C.hone_status {
+	return p.use(func() status {
 		return C.hone_attention_append_run(p.c, stream.c(), &c, C.int64_t(batch), C.int64_t(kvLen))
 	})
 }
@@ -364,7 +364,7 @@ func (p *PreparedAttentionAppend) Run(stream Stream, args *AttentionAppendArgs, 
 // WorkspaceBytes is the device memory, aligned to 256, that a call of up to these sizes needs as
 // its workspace.
 func (p *PreparedAttentionAppend) WorkspaceBytes(batch, kvLen int64) (uint64, error) {
-	return p.workspace(func(bytes *C.size_t) C.hone_status {
+	return p.workspace(func(bytes *C.size_t) status {
 		return C.hone_attention_append_workspace(p.c, C.int64_t(batch), C.int64_t(kvLen), bytes)
 	})
 }
@@ -470,7 +470,7 @@ func (d Attention) c() C.hone_attention {
 // PrepareAttention loads, or compiles, every kernel that a call up to the maxima can reach.
 func (r *Runtime) PrepareAttention(d Attention) (*PreparedAttention, error) {
 	given := d.c()
-	op, err := r.prepare(func(runtime *C.hone_runtime, op **C.hone_operator) C.hone_status {
+	op, err := r.prepare(func(runtime *C.hone_runtime, op **C.hone_operator) status {
 		return C.hone_attention_prepare(runtime, &given, op)
 	})
 	if err != nil {
@@ -482,7 +482,7 @@ func (r *Runtime) PrepareAttention(d Attention) (*PreparedAttention, error) {
 // Explain says which kernel a call of these sizes takes, and why; it loads nothing.
 func (d Attention) Explain(r *Runtime, batch, qLen, kvLen int64, format TextFormat) (string, error) {
 	given := d.c()
-	return wholeText(func(text *C.char, capacity C.size_t, length *C.size_t) C.hone_status {
+	return wholeText(r.use, func(text *C.char, capacity C.size_t, length *C.size_t) status {
 		return C.hone_attention_explain(r.c, &given, C.int64_t(batch), C.int64_t(qLen), C.int64_t(kvLen),
 			C.hone_text_format(format), text, capacity, length)
 	})
@@ -629,7 +629,7 @@ type PreparedAttention struct {
 func (p *PreparedAttention) Run(stream Stream, args *AttentionArgs, batch, qLen, kvLen int64) error {
 	var c C.hone_attention_args
 	args.write(&c)
-	return p.use(func() C.hone_status {
+	return p.use(func() status {
 		return C.hone_attention_run(p.c, stream.c(), &c, C.int64_t(batch), C.int64_t(qLen), C.int64_t(kvLen))
 	})
 }
@@ -637,7 +637,7 @@ func (p *PreparedAttention) Run(stream Stream, args *AttentionArgs, batch, qLen,
 // WorkspaceBytes is the device memory, aligned to 256, that a call of up to these sizes needs as
 // its workspace.
 func (p *PreparedAttention) WorkspaceBytes(batch, qLen, kvLen int64) (uint64, error) {
-	return p.workspace(func(bytes *C.size_t) C.hone_status {
+	return p.workspace(func(bytes *C.size_t) status {
 		return C.hone_attention_workspace(p.c, C.int64_t(batch), C.int64_t(qLen), C.int64_t(kvLen), bytes)
 	})
 }
@@ -686,7 +686,7 @@ func (d Embedding) c() C.hone_embedding {
 // PrepareEmbedding loads, or compiles, every kernel that a call up to the maxima can reach.
 func (r *Runtime) PrepareEmbedding(d Embedding) (*PreparedEmbedding, error) {
 	given := d.c()
-	op, err := r.prepare(func(runtime *C.hone_runtime, op **C.hone_operator) C.hone_status {
+	op, err := r.prepare(func(runtime *C.hone_runtime, op **C.hone_operator) status {
 		return C.hone_embedding_prepare(runtime, &given, op)
 	})
 	if err != nil {
@@ -698,7 +698,7 @@ func (r *Runtime) PrepareEmbedding(d Embedding) (*PreparedEmbedding, error) {
 // Explain says which kernel a call of these sizes takes, and why; it loads nothing.
 func (d Embedding) Explain(r *Runtime, tokens int64, format TextFormat) (string, error) {
 	given := d.c()
-	return wholeText(func(text *C.char, capacity C.size_t, length *C.size_t) C.hone_status {
+	return wholeText(r.use, func(text *C.char, capacity C.size_t, length *C.size_t) status {
 		return C.hone_embedding_explain(r.c, &given, C.int64_t(tokens),
 			C.hone_text_format(format), text, capacity, length)
 	})
@@ -766,7 +766,7 @@ type PreparedEmbedding struct {
 func (p *PreparedEmbedding) Run(stream Stream, args *EmbeddingArgs, tokens int64) error {
 	var c C.hone_embedding_args
 	args.write(&c)
-	return p.use(func() C.hone_status {
+	return p.use(func() status {
 		return C.hone_embedding_run(p.c, stream.c(), &c, C.int64_t(tokens))
 	})
 }
@@ -774,7 +774,7 @@ func (p *PreparedEmbedding) Run(stream Stream, args *EmbeddingArgs, tokens int64
 // WorkspaceBytes is the device memory, aligned to 256, that a call of up to these sizes needs as
 // its workspace.
 func (p *PreparedEmbedding) WorkspaceBytes(tokens int64) (uint64, error) {
-	return p.workspace(func(bytes *C.size_t) C.hone_status {
+	return p.workspace(func(bytes *C.size_t) status {
 		return C.hone_operator_workspace(p.c, C.int64_t(tokens), bytes)
 	})
 }
@@ -848,7 +848,7 @@ func (d ExpertLinear) c() C.hone_expert_linear {
 // PrepareExpertLinear loads, or compiles, every kernel that a call up to the maxima can reach.
 func (r *Runtime) PrepareExpertLinear(d ExpertLinear) (*PreparedExpertLinear, error) {
 	given := d.c()
-	op, err := r.prepare(func(runtime *C.hone_runtime, op **C.hone_operator) C.hone_status {
+	op, err := r.prepare(func(runtime *C.hone_runtime, op **C.hone_operator) status {
 		return C.hone_expert_linear_prepare(runtime, &given, op)
 	})
 	if err != nil {
@@ -860,7 +860,7 @@ func (r *Runtime) PrepareExpertLinear(d ExpertLinear) (*PreparedExpertLinear, er
 // Explain says which kernel a call of these sizes takes, and why; it loads nothing.
 func (d ExpertLinear) Explain(r *Runtime, tokens int64, format TextFormat) (string, error) {
 	given := d.c()
-	return wholeText(func(text *C.char, capacity C.size_t, length *C.size_t) C.hone_status {
+	return wholeText(r.use, func(text *C.char, capacity C.size_t, length *C.size_t) status {
 		return C.hone_expert_linear_explain(r.c, &given, C.int64_t(tokens),
 			C.hone_text_format(format), text, capacity, length)
 	})
@@ -931,7 +931,7 @@ type PreparedExpertLinear struct {
 func (p *PreparedExpertLinear) Run(stream Stream, args *ExpertLinearArgs, tokens int64) error {
 	var c C.hone_expert_linear_args
 	args.write(&c)
-	return p.use(func() C.hone_status {
+	return p.use(func() status {
 		return C.hone_expert_linear_run(p.c, stream.c(), &c, C.int64_t(tokens))
 	})
 }
@@ -939,7 +939,7 @@ func (p *PreparedExpertLinear) Run(stream Stream, args *ExpertLinearArgs, tokens
 // WorkspaceBytes is the device memory, aligned to 256, that a call of up to these sizes needs as
 // its workspace.
 func (p *PreparedExpertLinear) WorkspaceBytes(tokens int64) (uint64, error) {
-	return p.workspace(func(bytes *C.size_t) C.hone_status {
+	return p.workspace(func(bytes *C.size_t) status {
 		return C.hone_operator_workspace(p.c, C.int64_t(tokens), bytes)
 	})
 }
@@ -987,7 +987,7 @@ func (d ExpertRouting) c() C.hone_expert_routing {
 // PrepareExpertRouting loads, or compiles, every kernel that a call up to the maxima can reach.
 func (r *Runtime) PrepareExpertRouting(d ExpertRouting) (*PreparedExpertRouting, error) {
 	given := d.c()
-	op, err := r.prepare(func(runtime *C.hone_runtime, op **C.hone_operator) C.hone_status {
+	op, err := r.prepare(func(runtime *C.hone_runtime, op **C.hone_operator) status {
 		return C.hone_expert_routing_prepare(runtime, &given, op)
 	})
 	if err != nil {
@@ -999,7 +999,7 @@ func (r *Runtime) PrepareExpertRouting(d ExpertRouting) (*PreparedExpertRouting,
 // Explain says which kernel a call of these sizes takes, and why; it loads nothing.
 func (d ExpertRouting) Explain(r *Runtime, tokens int64, format TextFormat) (string, error) {
 	given := d.c()
-	return wholeText(func(text *C.char, capacity C.size_t, length *C.size_t) C.hone_status {
+	return wholeText(r.use, func(text *C.char, capacity C.size_t, length *C.size_t) status {
 		return C.hone_expert_routing_explain(r.c, &given, C.int64_t(tokens),
 			C.hone_text_format(format), text, capacity, length)
 	})
@@ -1049,7 +1049,7 @@ type PreparedExpertRouting struct {
 func (p *PreparedExpertRouting) Run(stream Stream, args *ExpertRoutingArgs, tokens int64) error {
 	var c C.hone_expert_routing_args
 	args.write(&c)
-	return p.use(func() C.hone_status {
+	return p.use(func() status {
 		return C.hone_expert_routing_run(p.c, stream.c(), &c, C.int64_t(tokens))
 	})
 }
@@ -1057,7 +1057,7 @@ func (p *PreparedExpertRouting) Run(stream Stream, args *ExpertRoutingArgs, toke
 // WorkspaceBytes is the device memory, aligned to 256, that a call of up to these sizes needs as
 // its workspace.
 func (p *PreparedExpertRouting) WorkspaceBytes(tokens int64) (uint64, error) {
-	return p.workspace(func(bytes *C.size_t) C.hone_status {
+	return p.workspace(func(bytes *C.size_t) status {
 		return C.hone_operator_workspace(p.c, C.int64_t(tokens), bytes)
 	})
 }
@@ -1114,7 +1114,7 @@ func (d Linear) c() C.hone_linear {
 // PrepareLinear loads, or compiles, every kernel that a call up to the maxima can reach.
 func (r *Runtime) PrepareLinear(d Linear) (*PreparedLinear, error) {
 	given := d.c()
-	op, err := r.prepare(func(runtime *C.hone_runtime, op **C.hone_operator) C.hone_status {
+	op, err := r.prepare(func(runtime *C.hone_runtime, op **C.hone_operator) status {
 		return C.hone_linear_prepare(runtime, &given, op)
 	})
 	if err != nil {
@@ -1126,7 +1126,7 @@ func (r *Runtime) PrepareLinear(d Linear) (*PreparedLinear, error) {
 // Explain says which kernel a call of these sizes takes, and why; it loads nothing.
 func (d Linear) Explain(r *Runtime, tokens int64, format TextFormat) (string, error) {
 	given := d.c()
-	return wholeText(func(text *C.char, capacity C.size_t, length *C.size_t) C.hone_status {
+	return wholeText(r.use, func(text *C.char, capacity C.size_t, length *C.size_t) status {
 		return C.hone_linear_explain(r.c, &given, C.int64_t(tokens),
 			C.hone_text_format(format), text, capacity, length)
 	})
@@ -1198,7 +1198,7 @@ type PreparedLinear struct {
 func (p *PreparedLinear) Run(stream Stream, args *LinearArgs, tokens int64) error {
 	var c C.hone_linear_args
 	args.write(&c)
-	return p.use(func() C.hone_status {
+	return p.use(func() status {
 		return C.hone_linear_run(p.c, stream.c(), &c, C.int64_t(tokens))
 	})
 }
@@ -1206,7 +1206,7 @@ func (p *PreparedLinear) Run(stream Stream, args *LinearArgs, tokens int64) erro
 // WorkspaceBytes is the device memory, aligned to 256, that a call of up to these sizes needs as
 // its workspace.
 func (p *PreparedLinear) WorkspaceBytes(tokens int64) (uint64, error) {
-	return p.workspace(func(bytes *C.size_t) C.hone_status {
+	return p.workspace(func(bytes *C.size_t) status {
 		return C.hone_operator_workspace(p.c, C.int64_t(tokens), bytes)
 	})
 }
@@ -1273,7 +1273,7 @@ func (d FusedFfn) c() C.hone_fused_ffn {
 // PrepareFusedFfn loads, or compiles, every kernel that a call up to the maxima can reach.
 func (r *Runtime) PrepareFusedFfn(d FusedFfn) (*PreparedFusedFfn, error) {
 	given := d.c()
-	op, err := r.prepare(func(runtime *C.hone_runtime, op **C.hone_operator) C.hone_status {
+	op, err := r.prepare(func(runtime *C.hone_runtime, op **C.hone_operator) status {
 		return C.hone_fused_ffn_prepare(runtime, &given, op)
 	})
 	if err != nil {
@@ -1285,7 +1285,7 @@ func (r *Runtime) PrepareFusedFfn(d FusedFfn) (*PreparedFusedFfn, error) {
 // Explain says which kernel a call of these sizes takes, and why; it loads nothing.
 func (d FusedFfn) Explain(r *Runtime, tokens int64, format TextFormat) (string, error) {
 	given := d.c()
-	return wholeText(func(text *C.char, capacity C.size_t, length *C.size_t) C.hone_status {
+	return wholeText(r.use, func(text *C.char, capacity C.size_t, length *C.size_t) status {
 		return C.hone_fused_ffn_explain(r.c, &given, C.int64_t(tokens),
 			C.hone_text_format(format), text, capacity, length)
 	})
@@ -1360,7 +1360,7 @@ type PreparedFusedFfn struct {
 func (p *PreparedFusedFfn) Run(stream Stream, args *FusedFfnArgs, tokens int64) error {
 	var c C.hone_fused_ffn_args
 	args.write(&c)
-	return p.use(func() C.hone_status {
+	return p.use(func() status {
 		return C.hone_fused_ffn_run(p.c, stream.c(), &c, C.int64_t(tokens))
 	})
 }
@@ -1368,7 +1368,7 @@ func (p *PreparedFusedFfn) Run(stream Stream, args *FusedFfnArgs, tokens int64) 
 // WorkspaceBytes is the device memory, aligned to 256, that a call of up to these sizes needs as
 // its workspace.
 func (p *PreparedFusedFfn) WorkspaceBytes(tokens int64) (uint64, error) {
-	return p.workspace(func(bytes *C.size_t) C.hone_status {
+	return p.workspace(func(bytes *C.size_t) status {
 		return C.hone_operator_workspace(p.c, C.int64_t(tokens), bytes)
 	})
 }
@@ -1418,7 +1418,7 @@ func (d RmsNorm) c() C.hone_rms_norm {
 // PrepareRmsNorm loads, or compiles, every kernel that a call up to the maxima can reach.
 func (r *Runtime) PrepareRmsNorm(d RmsNorm) (*PreparedNorm, error) {
 	given := d.c()
-	op, err := r.prepare(func(runtime *C.hone_runtime, op **C.hone_operator) C.hone_status {
+	op, err := r.prepare(func(runtime *C.hone_runtime, op **C.hone_operator) status {
 		return C.hone_rms_norm_prepare(runtime, &given, op)
 	})
 	if err != nil {
@@ -1430,7 +1430,7 @@ func (r *Runtime) PrepareRmsNorm(d RmsNorm) (*PreparedNorm, error) {
 // Explain says which kernel a call of these sizes takes, and why; it loads nothing.
 func (d RmsNorm) Explain(r *Runtime, rows int64, format TextFormat) (string, error) {
 	given := d.c()
-	return wholeText(func(text *C.char, capacity C.size_t, length *C.size_t) C.hone_status {
+	return wholeText(r.use, func(text *C.char, capacity C.size_t, length *C.size_t) status {
 		return C.hone_rms_norm_explain(r.c, &given, C.int64_t(rows),
 			C.hone_text_format(format), text, capacity, length)
 	})
@@ -1482,7 +1482,7 @@ func (d LayerNorm) c() C.hone_layer_norm {
 // PrepareLayerNorm loads, or compiles, every kernel that a call up to the maxima can reach.
 func (r *Runtime) PrepareLayerNorm(d LayerNorm) (*PreparedNorm, error) {
 	given := d.c()
-	op, err := r.prepare(func(runtime *C.hone_runtime, op **C.hone_operator) C.hone_status {
+	op, err := r.prepare(func(runtime *C.hone_runtime, op **C.hone_operator) status {
 		return C.hone_layer_norm_prepare(runtime, &given, op)
 	})
 	if err != nil {
@@ -1494,7 +1494,7 @@ func (r *Runtime) PrepareLayerNorm(d LayerNorm) (*PreparedNorm, error) {
 // Explain says which kernel a call of these sizes takes, and why; it loads nothing.
 func (d LayerNorm) Explain(r *Runtime, rows int64, format TextFormat) (string, error) {
 	given := d.c()
-	return wholeText(func(text *C.char, capacity C.size_t, length *C.size_t) C.hone_status {
+	return wholeText(r.use, func(text *C.char, capacity C.size_t, length *C.size_t) status {
 		return C.hone_layer_norm_explain(r.c, &given, C.int64_t(rows),
 			C.hone_text_format(format), text, capacity, length)
 	})
@@ -1565,7 +1565,7 @@ type PreparedNorm struct {
 func (p *PreparedNorm) Run(stream Stream, args *NormArgs, rows int64) error {
 	var c C.hone_norm_args
 	args.write(&c)
-	return p.use(func() C.hone_status {
+	return p.use(func() status {
 		return C.hone_norm_run(p.c, stream.c(), &c, C.int64_t(rows))
 	})
 }
@@ -1573,7 +1573,7 @@ func (p *PreparedNorm) Run(stream Stream, args *NormArgs, rows int64) error {
 // WorkspaceBytes is the device memory, aligned to 256, that a call of up to these sizes needs as
 // its workspace.
 func (p *PreparedNorm) WorkspaceBytes(rows int64) (uint64, error) {
-	return p.workspace(func(bytes *C.size_t) C.hone_status {
+	return p.workspace(func(bytes *C.size_t) status {
 		return C.hone_operator_workspace(p.c, C.int64_t(rows), bytes)
 	})
 }
@@ -1749,7 +1749,7 @@ func (d QuantizedExpertLinear) c() C.hone_quantized_expert_linear {
 // PrepareQuantizedExpertLinear loads, or compiles, every kernel that a call up to the maxima can reach.
 func (r *Runtime) PrepareQuantizedExpertLinear(d QuantizedExpertLinear) (*PreparedQuantizedExpertLinear, error) {
 	given := d.c()
-	op, err := r.prepare(func(runtime *C.hone_runtime, op **C.hone_operator) C.hone_status {
+	op, err := r.prepare(func(runtime *C.hone_runtime, op **C.hone_operator) status {
 		return C.hone_quantized_expert_linear_prepare(runtime, &given, op)
 	})
 	if err != nil {
@@ -1761,7 +1761,7 @@ func (r *Runtime) PrepareQuantizedExpertLinear(d QuantizedExpertLinear) (*Prepar
 // Explain says which kernel a call of these sizes takes, and why; it loads nothing.
 func (d QuantizedExpertLinear) Explain(r *Runtime, tokens int64, format TextFormat) (string, error) {
 	given := d.c()
-	return wholeText(func(text *C.char, capacity C.size_t, length *C.size_t) C.hone_status {
+	return wholeText(r.use, func(text *C.char, capacity C.size_t, length *C.size_t) status {
 		return C.hone_quantized_expert_linear_explain(r.c, &given, C.int64_t(tokens),
 			C.hone_text_format(format), text, capacity, length)
 	})
@@ -1840,7 +1840,7 @@ type PreparedQuantizedExpertLinear struct {
 func (p *PreparedQuantizedExpertLinear) Run(stream Stream, args *QuantizedExpertLinearArgs, tokens int64) error {
 	var c C.hone_quantized_expert_linear_args
 	args.write(&c)
-	return p.use(func() C.hone_status {
+	return p.use(func() status {
 		return C.hone_quantized_expert_linear_run(p.c, stream.c(), &c, C.int64_t(tokens))
 	})
 }
@@ -1848,7 +1848,7 @@ func (p *PreparedQuantizedExpertLinear) Run(stream Stream, args *QuantizedExpert
 // WorkspaceBytes is the device memory, aligned to 256, that a call of up to these sizes needs as
 // its workspace.
 func (p *PreparedQuantizedExpertLinear) WorkspaceBytes(tokens int64) (uint64, error) {
-	return p.workspace(func(bytes *C.size_t) C.hone_status {
+	return p.workspace(func(bytes *C.size_t) status {
 		return C.hone_operator_workspace(p.c, C.int64_t(tokens), bytes)
 	})
 }
@@ -1936,7 +1936,7 @@ func (d QuantizedLinear) c() C.hone_quantized_linear {
 // PrepareQuantizedLinear loads, or compiles, every kernel that a call up to the maxima can reach.
 func (r *Runtime) PrepareQuantizedLinear(d QuantizedLinear) (*PreparedQuantizedLinear, error) {
 	given := d.c()
-	op, err := r.prepare(func(runtime *C.hone_runtime, op **C.hone_operator) C.hone_status {
+	op, err := r.prepare(func(runtime *C.hone_runtime, op **C.hone_operator) status {
 		return C.hone_quantized_linear_prepare(runtime, &given, op)
 	})
 	if err != nil {
@@ -1948,7 +1948,7 @@ func (r *Runtime) PrepareQuantizedLinear(d QuantizedLinear) (*PreparedQuantizedL
 // Explain says which kernel a call of these sizes takes, and why; it loads nothing.
 func (d QuantizedLinear) Explain(r *Runtime, tokens int64, format TextFormat) (string, error) {
 	given := d.c()
-	return wholeText(func(text *C.char, capacity C.size_t, length *C.size_t) C.hone_status {
+	return wholeText(r.use, func(text *C.char, capacity C.size_t, length *C.size_t) status {
 		return C.hone_quantized_linear_explain(r.c, &given, C.int64_t(tokens),
 			C.hone_text_format(format), text, capacity, length)
 	})
@@ -2035,7 +2035,7 @@ type PreparedQuantizedLinear struct {
 func (p *PreparedQuantizedLinear) Run(stream Stream, args *QuantizedLinearArgs, tokens int64) error {
 	var c C.hone_quantized_linear_args
 	args.write(&c)
-	return p.use(func() C.hone_status {
+	return p.use(func() status {
 		return C.hone_quantized_linear_run(p.c, stream.c(), &c, C.int64_t(tokens))
 	})
 }
@@ -2043,7 +2043,7 @@ func (p *PreparedQuantizedLinear) Run(stream Stream, args *QuantizedLinearArgs, 
 // WorkspaceBytes is the device memory, aligned to 256, that a call of up to these sizes needs as
 // its workspace.
 func (p *PreparedQuantizedLinear) WorkspaceBytes(tokens int64) (uint64, error) {
-	return p.workspace(func(bytes *C.size_t) C.hone_status {
+	return p.workspace(func(bytes *C.size_t) status {
 		return C.hone_operator_workspace(p.c, C.int64_t(tokens), bytes)
 	})
 }
@@ -2127,7 +2127,7 @@ func (d QuantizedFfn) c() C.hone_quantized_ffn {
 // PrepareQuantizedFfn loads, or compiles, every kernel that a call up to the maxima can reach.
 func (r *Runtime) PrepareQuantizedFfn(d QuantizedFfn) (*PreparedQuantizedFfn, error) {
 	given := d.c()
-	op, err := r.prepare(func(runtime *C.hone_runtime, op **C.hone_operator) C.hone_status {
+	op, err := r.prepare(func(runtime *C.hone_runtime, op **C.hone_operator) status {
 		return C.hone_quantized_ffn_prepare(runtime, &given, op)
 	})
 	if err != nil {
@@ -2139,7 +2139,7 @@ func (r *Runtime) PrepareQuantizedFfn(d QuantizedFfn) (*PreparedQuantizedFfn, er
 // Explain says which kernel a call of these sizes takes, and why; it loads nothing.
 func (d QuantizedFfn) Explain(r *Runtime, tokens int64, format TextFormat) (string, error) {
 	given := d.c()
-	return wholeText(func(text *C.char, capacity C.size_t, length *C.size_t) C.hone_status {
+	return wholeText(r.use, func(text *C.char, capacity C.size_t, length *C.size_t) status {
 		return C.hone_quantized_ffn_explain(r.c, &given, C.int64_t(tokens),
 			C.hone_text_format(format), text, capacity, length)
 	})
@@ -2232,7 +2232,7 @@ type PreparedQuantizedFfn struct {
 func (p *PreparedQuantizedFfn) Run(stream Stream, args *QuantizedFfnArgs, tokens int64) error {
 	var c C.hone_quantized_ffn_args
 	args.write(&c)
-	return p.use(func() C.hone_status {
+	return p.use(func() status {
 		return C.hone_quantized_ffn_run(p.c, stream.c(), &c, C.int64_t(tokens))
 	})
 }
@@ -2240,7 +2240,7 @@ func (p *PreparedQuantizedFfn) Run(stream Stream, args *QuantizedFfnArgs, tokens
 // WorkspaceBytes is the device memory, aligned to 256, that a call of up to these sizes needs as
 // its workspace.
 func (p *PreparedQuantizedFfn) WorkspaceBytes(tokens int64) (uint64, error) {
-	return p.workspace(func(bytes *C.size_t) C.hone_status {
+	return p.workspace(func(bytes *C.size_t) status {
 		return C.hone_operator_workspace(p.c, C.int64_t(tokens), bytes)
 	})
 }
@@ -2289,7 +2289,7 @@ func (d RmsNormBackward) c() C.hone_rms_norm_backward {
 // PrepareRmsNormBackward loads, or compiles, every kernel that a call up to the maxima can reach.
 func (r *Runtime) PrepareRmsNormBackward(d RmsNormBackward) (*PreparedRmsNormBackward, error) {
 	given := d.c()
-	op, err := r.prepare(func(runtime *C.hone_runtime, op **C.hone_operator) C.hone_status {
+	op, err := r.prepare(func(runtime *C.hone_runtime, op **C.hone_operator) status {
 		return C.hone_rms_norm_backward_prepare(runtime, &given, op)
 	})
 	if err != nil {
@@ -2301,7 +2301,7 @@ func (r *Runtime) PrepareRmsNormBackward(d RmsNormBackward) (*PreparedRmsNormBac
 // Explain says which kernel a call of these sizes takes, and why; it loads nothing.
 func (d RmsNormBackward) Explain(r *Runtime, rows int64, format TextFormat) (string, error) {
 	given := d.c()
-	return wholeText(func(text *C.char, capacity C.size_t, length *C.size_t) C.hone_status {
+	return wholeText(r.use, func(text *C.char, capacity C.size_t, length *C.size_t) status {
 		return C.hone_rms_norm_backward_explain(r.c, &given, C.int64_t(rows),
 			C.hone_text_format(format), text, capacity, length)
 	})
@@ -2370,7 +2370,7 @@ type PreparedRmsNormBackward struct {
 func (p *PreparedRmsNormBackward) Run(stream Stream, args *RmsNormBackwardArgs, rows int64) error {
 	var c C.hone_rms_norm_backward_args
 	args.write(&c)
-	return p.use(func() C.hone_status {
+	return p.use(func() status {
 		return C.hone_rms_norm_backward_run(p.c, stream.c(), &c, C.int64_t(rows))
 	})
 }
@@ -2378,7 +2378,7 @@ func (p *PreparedRmsNormBackward) Run(stream Stream, args *RmsNormBackwardArgs, 
 // WorkspaceBytes is the device memory, aligned to 256, that a call of up to these sizes needs as
 // its workspace.
 func (p *PreparedRmsNormBackward) WorkspaceBytes(rows int64) (uint64, error) {
-	return p.workspace(func(bytes *C.size_t) C.hone_status {
+	return p.workspace(func(bytes *C.size_t) status {
 		return C.hone_operator_workspace(p.c, C.int64_t(rows), bytes)
 	})
 }
@@ -2453,7 +2453,7 @@ func (d RopeKvAppend) c() C.hone_rope_kv_append {
 // PrepareRopeKvAppend loads, or compiles, every kernel that a call up to the maxima can reach.
 func (r *Runtime) PrepareRopeKvAppend(d RopeKvAppend) (*PreparedRopeKvAppend, error) {
 	given := d.c()
-	op, err := r.prepare(func(runtime *C.hone_runtime, op **C.hone_operator) C.hone_status {
+	op, err := r.prepare(func(runtime *C.hone_runtime, op **C.hone_operator) status {
 		return C.hone_rope_kv_append_prepare(runtime, &given, op)
 	})
 	if err != nil {
@@ -2465,7 +2465,7 @@ func (r *Runtime) PrepareRopeKvAppend(d RopeKvAppend) (*PreparedRopeKvAppend, er
 // Explain says which kernel a call of these sizes takes, and why; it loads nothing.
 func (d RopeKvAppend) Explain(r *Runtime, tokens int64, format TextFormat) (string, error) {
 	given := d.c()
-	return wholeText(func(text *C.char, capacity C.size_t, length *C.size_t) C.hone_status {
+	return wholeText(r.use, func(text *C.char, capacity C.size_t, length *C.size_t) status {
 		return C.hone_rope_kv_append_explain(r.c, &given, C.int64_t(tokens),
 			C.hone_text_format(format), text, capacity, length)
 	})
@@ -2605,7 +2605,7 @@ type PreparedRopeKvAppend struct {
 func (p *PreparedRopeKvAppend) Run(stream Stream, args *RopeKvAppendArgs, tokens int64) error {
 	var c C.hone_rope_kv_append_args
 	args.write(&c)
-	return p.use(func() C.hone_status {
+	return p.use(func() status {
 		return C.hone_rope_kv_append_run(p.c, stream.c(), &c, C.int64_t(tokens))
 	})
 }
@@ -2613,7 +2613,7 @@ func (p *PreparedRopeKvAppend) Run(stream Stream, args *RopeKvAppendArgs, tokens
 // WorkspaceBytes is the device memory, aligned to 256, that a call of up to these sizes needs as
 // its workspace.
 func (p *PreparedRopeKvAppend) WorkspaceBytes(tokens int64) (uint64, error) {
-	return p.workspace(func(bytes *C.size_t) C.hone_status {
+	return p.workspace(func(bytes *C.size_t) status {
 		return C.hone_operator_workspace(p.c, C.int64_t(tokens), bytes)
 	})
 }
@@ -2666,7 +2666,7 @@ func (d Sample) c() C.hone_sample {
 // PrepareSample loads, or compiles, every kernel that a call up to the maxima can reach.
 func (r *Runtime) PrepareSample(d Sample) (*PreparedSample, error) {
 	given := d.c()
-	op, err := r.prepare(func(runtime *C.hone_runtime, op **C.hone_operator) C.hone_status {
+	op, err := r.prepare(func(runtime *C.hone_runtime, op **C.hone_operator) status {
 		return C.hone_sample_prepare(runtime, &given, op)
 	})
 	if err != nil {
@@ -2678,7 +2678,7 @@ func (r *Runtime) PrepareSample(d Sample) (*PreparedSample, error) {
 // Explain says which kernel a call of these sizes takes, and why; it loads nothing.
 func (d Sample) Explain(r *Runtime, rows int64, format TextFormat) (string, error) {
 	given := d.c()
-	return wholeText(func(text *C.char, capacity C.size_t, length *C.size_t) C.hone_status {
+	return wholeText(r.use, func(text *C.char, capacity C.size_t, length *C.size_t) status {
 		return C.hone_sample_explain(r.c, &given, C.int64_t(rows),
 			C.hone_text_format(format), text, capacity, length)
 	})
@@ -2741,7 +2741,7 @@ type PreparedSample struct {
 func (p *PreparedSample) Run(stream Stream, args *SampleArgs, rows int64) error {
 	var c C.hone_sample_args
 	args.write(&c)
-	return p.use(func() C.hone_status {
+	return p.use(func() status {
 		return C.hone_sample_run(p.c, stream.c(), &c, C.int64_t(rows))
 	})
 }
@@ -2749,7 +2749,7 @@ func (p *PreparedSample) Run(stream Stream, args *SampleArgs, rows int64) error 
 // WorkspaceBytes is the device memory, aligned to 256, that a call of up to these sizes needs as
 // its workspace.
 func (p *PreparedSample) WorkspaceBytes(rows int64) (uint64, error) {
-	return p.workspace(func(bytes *C.size_t) C.hone_status {
+	return p.workspace(func(bytes *C.size_t) status {
 		return C.hone_operator_workspace(p.c, C.int64_t(rows), bytes)
 	})
 }

@@ -53,8 +53,8 @@ typedef struct hone_decoder_options {
     int32_t zeros;      /* 0 or 1; with w4a16: zero points */
     int32_t lm_head;    /* 0 or 1; with a format: the language head, too */
     const char* cache_file; /* tuning results and images; NULL: HONE_CACHE, else the user's cache folder */
-    /* Gets one sentence when something only degrades, on a thread of the library. It must not call Hone.
-     * NULL: a line on stderr. */
+    /* Gets one sentence when something only degrades, on a thread of the library. It must not call Hone. May
+     * be called until the decoder and its last text are destroyed. NULL: a line on stderr. */
     void (*on_warning)(void* user, const char* text);
     void* user;           /* handed to on_warning */
     const char* kv_cache; /* "fp8": keys and values are codes of 8 bits, half as many bytes; NULL or "same":

@@ -11,20 +11,22 @@ Needs no PyTorch. A decoder may be used by many threads; what they ask for at th
 from __future__ import annotations
 
 import ctypes
-import operator
 import os
 import secrets
+import sys
 import threading
 import warnings
 import weakref
+from collections import deque
 from ctypes import byref, c_char_p, c_int32, c_size_t, c_void_p
 from dataclasses import dataclass
 from typing import (
-    Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union, cast,
+    Any, Callable, Deque, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union, cast,
 )  # fmt: skip
 
 from ._native import decoder_structs
 from ._native.decoder_library import check, decoder_library
+from ._native.integers import integer
 from ._native.runtime_structs import WARNING_CALLBACK
 from .errors import HoneError, HoneWarning
 from .runtime import device_ordinal
@@ -36,6 +38,9 @@ Prompt = Union[str, Sequence[int], Sequence[Message]]
 
 # How long a call of the library waits at a time: Python looks for Ctrl-C in between.
 _SLICE_MS = 100
+
+# Files whose lines no warning is of: a finalizer is called by weakref's.
+_OURS = (__file__, weakref.__file__)
 
 _Item = TypeVar("_Item")
 
@@ -64,8 +69,9 @@ class _Handle:
     """A handle of the library, apart from the object that has it: at the end of the process it is destroyed while other
     threads may be at work with it. Who holds `using` uses it; who holds `handling` may cancel it meanwhile."""
 
-    def __init__(self, value: Optional[int]) -> None:
-        self.value = value
+    def __init__(self, made: c_void_p) -> None:
+        self.made = made  # which is to be destroyed
+        self.value = made.value  # the same while it may be used
         self.is_cut = False  # a text's: its decoder was closed
         self.renew_locks()
         _handles.add(self)
@@ -87,17 +93,34 @@ def _renew_locks() -> None:
 os.register_at_fork(after_in_child=_renew_locks)
 
 
+class _Warnings:
+    """What the library warns of, on a thread of its own: told to `warnings` where Python calls, as it would be lost in a
+    callback. Decoder and texts hold it, since the callback may be called until the last of them is destroyed."""
+
+    def __init__(self) -> None:
+        self._texts: Deque[str] = deque()
+        self.callback = WARNING_CALLBACK(lambda _user, text: self._texts.append(text.decode(errors="replace")))
+
+    def tell(self) -> None:
+        """At the line that called this module, or let the last reference go."""
+        while self._texts:
+            frame, level = sys._getframe(1), 2
+            while frame.f_back is not None and frame.f_code.co_filename in _OURS:
+                frame, level = frame.f_back, level + 1
+            warnings.warn(self._texts.popleft(), HoneWarning, stacklevel=level)
+
+
 class TextStream(_OneOfAKind, Iterator[str]):
     """A text in the making: iterating waits for its pieces. `ids` and `text` have what was iterated over, `end` is None
     until it is known. The text grows in the meantime; close() and the end of a `with` block stop it."""
 
-    def __init__(self, library: ctypes.CDLL, handle: int) -> None:
+    def __init__(self, library: ctypes.CDLL, made: c_void_p, warned: _Warnings) -> None:
         self.text = ""
         self.ids: List[int] = []
         self.end: Optional[str] = None
         self._library = library
-        self._held = _Handle(handle)
-        self._destroy = weakref.finalize(self, _destroy_text, library, handle, self._held)
+        self._held = _Handle(made)
+        self._destroy = weakref.finalize(self, _destroy_text, library, self._held, warned)
 
     def __iter__(self) -> TextStream:
         return self
@@ -117,8 +140,9 @@ class TextStream(_OneOfAKind, Iterator[str]):
             if self._held.value is None:
                 return ""
             piece = decoder_structs.DecoderPiece(struct_size=ctypes.sizeof(decoder_structs.DecoderPiece))
+            wait_ms = _integer("timeout_ms", timeout_ms, 63)
             try:
-                check(self._library.hone_decoder_next(self._held.value, timeout_ms, byref(piece)))
+                check(self._library.hone_decoder_next(self._held.value, wait_ms, byref(piece)))
             except HoneError:
                 self._finish("cancelled")
                 raise
@@ -179,8 +203,7 @@ class Decoder(_OneOfAKind):
     ) -> None:
         self._library = decoder_library()
         self._streams: weakref.WeakSet[TextStream] = weakref.WeakSet()
-        said: List[str] = []
-        on_warning = WARNING_CALLBACK(lambda _user, text: said.append(text.decode(errors="replace")))
+        self._warned = _Warnings()
         options = decoder_structs.DecoderOptions(
             struct_size=ctypes.sizeof(decoder_structs.DecoderOptions),
             device=_integer("device", device_ordinal(device), 31),
@@ -190,22 +213,24 @@ class Decoder(_OneOfAKind):
             memory_share=_number("memory_share", memory_share),
             format=None if format is None else _bytes_of("format", format),
             group=_integer("group", -1 if group is None else group, 63),
-            zeros=bool(zeros),
-            lm_head=bool(lm_head),
-            on_warning=on_warning,
+            zeros=_flag("zeros", zeros),
+            lm_head=_flag("lm_head", lm_head),
+            on_warning=self._warned.callback,
             kv_cache=None if kv_cache is None else _bytes_of("kv_cache", kv_cache),
         )
-        handle = c_void_p()
+        if not isinstance(folder, (str, bytes, os.PathLike)):
+            raise TypeError(f"folder: {_shown(folder)}; allowed is the path of a folder")
         path = _bytes_of("folder", os.fsdecode(folder), os.fsencode)
-        status = self._library.hone_decoder_create(path, byref(options), byref(handle))
-        for text in said:
-            warnings.warn(text, HoneWarning, stacklevel=2)
-        check(status)
-        self._held = _Handle(handle.value)
-        # The library keeps the callback, of which ctypes keeps no reference.
-        self._destroy = weakref.finalize(
-            self, _destroy_decoder, self._library, handle.value, self._held, on_warning
-        )  # fmt: skip
+        made = c_void_p()
+        try:
+            status = self._library.hone_decoder_create(path, byref(options), byref(made))
+            self._warned.tell()
+            check(status)
+        except BaseException:  # Ctrl-C during a long load, or a warning that is an error
+            self._library.hone_decoder_destroy(made)
+            raise
+        self._held = _Handle(made)
+        self._destroy = weakref.finalize(self, _destroy_decoder, self._library, self._held, self._warned)
 
     @property
     def closed(self) -> bool:
@@ -265,7 +290,9 @@ class Decoder(_OneOfAKind):
     ) -> TextStream:
         """Arguments as for generate(). The text begins to grow at once; iterating gives it piece by piece, in whole
         characters."""
-        flags = (decoder_structs.IGNORE_END if ignore_end else 0) | _prompt_flags(plain_prompt, True)
+        flags = _prompt_flags(_flag("plain_prompt", plain_prompt), True)
+        flags |= decoder_structs.IGNORE_END if _flag("ignore_end", ignore_end) else 0
+        _flag("enable_thinking", enable_thinking)
         if _is_conversation(prompt):
             flags |= decoder_structs.CHAT
             prompt = self.render_chat(cast(Sequence[Message], prompt), enable_thinking=enable_thinking)
@@ -289,18 +316,22 @@ class Decoder(_OneOfAKind):
         request.stops = (c_char_p * len(stops))(*[_bytes_of("stop", one) for one in stops])
         request.stop_count = len(stops)
         with self._held.using:
-            handle = c_void_p()
-            check(self._library.hone_decoder_submit(self._open_handle(), byref(request), byref(handle)))
-            assert handle.value is not None
-            stream = TextStream(self._library, handle.value)
+            made = c_void_p()
+            try:
+                check(self._library.hone_decoder_submit(self._open_handle(), byref(request), byref(made)))
+            except BaseException:  # Ctrl-C while a long prompt is read
+                self._library.hone_decoder_text_destroy(made)
+                raise
+            stream = TextStream(self._library, made, self._warned)
             self._streams.add(stream)
+        self._warned.tell()
         return stream
 
     def encode(self, text: str, *, special: bool = True, plain: bool = False) -> List[int]:
         """The ids of a text, with what the model wants around it (`special`); `plain` as `plain_prompt` of
         generate()."""
         given = _bytes_of("text", text)
-        flags, count = _prompt_flags(plain, special), c_size_t()
+        flags, count = _prompt_flags(_flag("plain", plain), _flag("special", special)), c_size_t()
         ids = (c_int32 * (len(given) + 16))()
         with self._held.using:
             handle = self._open_handle()
@@ -319,7 +350,7 @@ class Decoder(_OneOfAKind):
         given = [_parts_of(*numbered) for numbered in enumerate(_list_of("messages", messages, "messages"))]
         roles, contents = ((c_char_p * len(given))(*parts) for parts in zip(*given)) if given else (None, None)
         text, length = ctypes.create_string_buffer(4096), c_size_t()
-        flags = 0 if enable_thinking else decoder_structs.NO_THINKING
+        flags = 0 if _flag("enable_thinking", enable_thinking) else decoder_structs.NO_THINKING
         with self._held.using:
             handle = self._open_handle()
             while True:
@@ -374,19 +405,21 @@ class Decoder(_OneOfAKind):
         self.close()
 
 
-def _destroy_decoder(library: ctypes.CDLL, handle: Optional[int], held: _Handle, _on_warning: Any) -> None:
+def _destroy_decoder(library: ctypes.CDLL, held: _Handle, warned: _Warnings) -> None:
     with held.using:
         held.value = None
-    library.hone_decoder_destroy(handle)
+    library.hone_decoder_destroy(held.made)
+    warned.tell()
 
 
-def _destroy_text(library: ctypes.CDLL, handle: int, held: _Handle) -> None:
+def _destroy_text(library: ctypes.CDLL, held: _Handle, warned: _Warnings) -> None:
     """When the process ends, threads may still wait for the text: they are woken, and leave before it is destroyed."""
     held.is_cut = held.is_cut or held.value is not None
-    library.hone_decoder_cancel(handle)
+    library.hone_decoder_cancel(held.made)
     with held.using, held.handling:
         held.value = None
-        library.hone_decoder_text_destroy(handle)
+        library.hone_decoder_text_destroy(held.made)
+    warned.tell()
 
 
 def _finish(streams: Sequence[TextStream]) -> None:
@@ -423,12 +456,20 @@ def _shown(value: object) -> str:
     return text if len(text) <= 200 else f"{text[:160]}... ({len(text)} characters)"
 
 
-def _integer(name: str, value: int, bits: int) -> int:
+def _integer(name: str, value: Any, bits: int) -> int:
     """ctypes would cut off what is too large."""
-    if not isinstance(value, int) or isinstance(value, bool):
+    number = integer(value)
+    if number is None:
         raise TypeError(f"{name}: {_shown(value)}; allowed is an int")
-    if not -(2**bits) <= value < 2**bits:
-        raise ValueError(f"{name}: {_shown(value)}; allowed are numbers of {bits + 1} bits")
+    if not -(2**bits) <= number < 2**bits:
+        raise ValueError(f"{name}: {_shown(number)}; allowed are numbers of {bits + 1} bits")
+    return number
+
+
+def _flag(name: str, value: bool) -> bool:
+    """Another truth, "no" or None, would be a guess."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name}: {_shown(value)}; allowed is a bool")
     return value
 
 
@@ -449,9 +490,10 @@ def _list_of(name: str, given: Iterable[_Item], what: str) -> List[_Item]:
 
 
 def _at_least_one(name: str, value: int) -> int:
-    if _integer(name, value, 63) < 1:
-        raise ValueError(f"{name}: {value}; allowed are numbers from 1, or None: until the context is full")
-    return value
+    number = _integer(name, value, 63)
+    if number < 1:
+        raise ValueError(f"{name}: {number}; allowed are numbers from 1, or None: until the context is full")
+    return number
 
 
 def _bytes_of(name: str, text: str, encode: Callable[[str], bytes] = str.encode) -> bytes:
@@ -470,7 +512,12 @@ def _ids_of(name: str, ids: Sequence[int]) -> ctypes.Array[c_int32]:
     if isinstance(ids, (str, bytes)):
         raise TypeError(f"{name}: {_shown(ids)}; allowed is a list of ids")
     try:
-        listed = [_integer(name, operator.index(one), 31) for one in ids]
+        given = list(ids)
     except TypeError:
         raise TypeError(f"{name}: a {type(ids).__name__}; allowed are a text and ids, a list of int") from None
+    listed = []
+    for place, one in enumerate(given):
+        if integer(one) is None:
+            raise TypeError(f"{name}[{place}]: {_shown(one)}; allowed is an int, the id of a token")
+        listed.append(_integer(f"{name}[{place}]", one, 31))
     return (c_int32 * len(listed))(*listed)

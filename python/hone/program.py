@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Dict, IO, Iterable, List, Mapping, NoReturn, Optional, Sequence, Tuple, Union
 
 from ._native import library
+from ._native.integers import integer
 from ._operators.description import dtype_name
 from .errors import MissingLibraryError, ProgramError
 
@@ -108,10 +109,20 @@ def tune(
         "--zeros": zeros, "--lm-head": lm_head, "--retune": retune, "--offline": offline,
         "--dry-run": dry_run,
     }  # fmt: skip
-    arguments += [flag for flag, wanted in flags.items() if wanted]
+    for flag, wanted in flags.items():
+        if not isinstance(wanted, bool):
+            raise TypeError(f"{flag[2:].replace('-', '_')}: {wanted!r}; allowed are True and False")
+        arguments += [flag] if wanted else []
     if model is not None:
-        arguments += ["--", str(model)]
+        arguments += ["--", _model_text(model)]
     return run_json(arguments, quiet=quiet)
+
+
+def _model_text(model: Any) -> str:
+    text = str(model)
+    if not text or "\0" in text:
+        raise ValueError(f"model: {text!r}; allowed are a known model's name and the path of a config.json")
+    return text
 
 
 def _fields_text(fields: Union[str, Mapping[str, Any], None]) -> Optional[str]:
@@ -128,8 +139,8 @@ def _fields_text(fields: Union[str, Mapping[str, Any], None]) -> Optional[str]:
 def _tokens_text(tokens: Union[int, str, Sequence[int], None]) -> Optional[str]:
     if tokens is None or isinstance(tokens, str):
         return tokens
-    if isinstance(tokens, int):
-        return str(tokens)
+    if integer(tokens) is not None:
+        return str(integer(tokens))
     if not isinstance(tokens, Iterable):
         raise TypeError(f"tokens: {tokens!r}; allowed are an int, several, and a str")
     return ",".join(str(count) for count in tokens)

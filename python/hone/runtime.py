@@ -13,6 +13,7 @@ from collections import deque
 from typing import Any, Deque, Dict
 
 from ._native import arrays, library, runtime_structs
+from ._native.integers import integer
 from .errors import HoneError, HoneWarning
 
 
@@ -34,7 +35,11 @@ class Runtime:
             on_warning=self._on_warning,
         )
         handle = ctypes.c_void_p()
-        library.check(self._library.hone_runtime_create(ctypes.byref(options), ctypes.byref(handle)))
+        try:
+            library.check(self._library.hone_runtime_create(ctypes.byref(options), ctypes.byref(handle)))
+        except BaseException:  # Ctrl-C meanwhile: what is made would call a callback that is gone
+            self._library.hone_runtime_destroy(handle)
+            raise
         self.handle = handle.value
 
     def _remember_warning(self, _user: Any, text: bytes) -> None:
@@ -96,9 +101,8 @@ def device_ordinal(device: Any = None) -> int:
     if device is None:
         torch = arrays.torch()
         return torch.cuda.current_device() if torch is not None and torch.cuda.is_initialized() else 0
-    if isinstance(device, int):
-        ordinal = device
-    else:
+    ordinal = integer(device)
+    if ordinal is None:
         ordinal = _ordinal_from_text(str(device), device)
     if not 0 <= ordinal <= _MOST_ORDINAL:  # ctypes would cut off what is longer
         raise ValueError(f"device: {ordinal}; allowed are numbers from 0 to {_MOST_ORDINAL}")

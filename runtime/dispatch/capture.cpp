@@ -14,6 +14,7 @@
 
 #include "cache/file_size_signal.h"
 #include "runtime/dispatch/capture_file.h"
+#include "runtime/dispatch/snapshot.h"
 #include "runtime/system/write_error.h"
 
 namespace hone::runtime {
@@ -40,7 +41,7 @@ class LiveCaptures {
     }
     void end_all() {
         const std::lock_guard lock(mutex_);
-        for (Capture* capture : captures_) capture->end();
+        for (Capture* capture : captures_) capture->end_with_process();
     }
 
   private:
@@ -87,15 +88,24 @@ Capture::Capture(std::filesystem::path file, std::string gpu, WarningSink warn)
 
 Capture::~Capture() {
     live_captures().remove(this);
-    end();
+    if (stop_thread()) write();
 }
 
-void Capture::end() noexcept {
-    if (!thread_.joinable()) return;
-    if (process_ != ::getpid()) return thread_.detach();
+void Capture::end_with_process() noexcept {
+    if (!stop_thread()) return;
+    warn_ = sink_of_stderr();
+    write();
+}
+
+bool Capture::stop_thread() noexcept {
+    if (!thread_.joinable()) return false;
+    if (process_ != ::getpid()) {
+        thread_.detach();
+        return false;
+    }
     static_cast<void>(::eventfd_write(end_.get(), 1));
     thread_.join();
-    write();
+    return true;
 }
 
 RunCounter& Capture::counter(const Problem& at_edge, Origin origin) {

@@ -32,9 +32,9 @@ class Capture {
     Capture(const Capture&) = delete;
     Capture& operator=(const Capture&) = delete;
     ~Capture();
-    /// Stops the thread and writes what is not written yet: part of the destructor, and of the end of a
-    /// process that does not come to it.
-    void end() noexcept;
+    /// What the destructor does, at the end of a process that does not come to it. Whoever listens to
+    /// warnings may be gone by then, as Python is: they go to stderr.
+    void end_with_process() noexcept;
 
     /// Where calls of this problem are counted; one counter for all that ask alike. Lives as long as this.
     [[nodiscard]] RunCounter& counter(const Problem& at_edge, Origin origin);
@@ -59,6 +59,8 @@ class Capture {
         std::vector<std::pair<Entry*, std::uint64_t>> calls;
         std::atomic<std::uint64_t> launches{0};
     };
+    /// False for a capture that was ended before, or by another process.
+    [[nodiscard]] bool stop_thread() noexcept;
     void write_changes();
     [[nodiscard]] std::vector<std::uint64_t> sums() const;
     [[nodiscard]] std::vector<std::uint64_t> calls() const;

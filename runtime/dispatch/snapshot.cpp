@@ -52,12 +52,16 @@ void load_compiler(ImageOptions& images) {
 
 }  // namespace
 
-WarningSink warning_sink(const RuntimeOptions& options) {
-    if (options.on_warning) return [sink = options.on_warning](const std::string& text) { sink(text); };
+WarningSink sink_of_stderr() {
     return [](const std::string& text) {
         const std::string shown = escape_message(with_short_words(text));
         std::fprintf(stderr, "hone: warning: %s\n", shown.c_str());
     };
+}
+
+WarningSink warning_sink(const RuntimeOptions& options) {
+    if (!options.on_warning) return sink_of_stderr();
+    return [sink = options.on_warning](const std::string& text) { sink(text); };
 }
 
 Snapshot take_snapshot(const DeviceSession& session, const RuntimeOptions& options, const WarningSink& warn) {

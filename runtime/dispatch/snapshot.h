@@ -13,7 +13,9 @@ struct Snapshot {
     ImageOptions images;
 };
 
-/// The caller's sink, or a line on stderr.
+/// A line on stderr.
+[[nodiscard]] WarningSink sink_of_stderr();
+/// The caller's sink, or that of stderr.
 [[nodiscard]] WarningSink warning_sink(const RuntimeOptions& options);
 
 /// Never throws for a cache or an NVRTC that cannot be used.

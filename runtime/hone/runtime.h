@@ -59,7 +59,8 @@ struct RuntimeOptions {
     std::filesystem::path capture_file{};
     /// Gets one sentence when something only degrades (an unreadable cache, a winner that does not load).
     /// Called under a lock by a thread in prepare(), or by the one that writes a capture: it must not call
-    /// the Runtime. Empty: a line on stderr.
+    /// the Runtime. May be called for as long as the Runtime or something that it prepared lives, but not at
+    /// the end of the process, which says on stderr what is left to say. Empty: a line on stderr.
     std::function<void(std::string_view)> on_warning{};
 };
 

@@ -225,10 +225,12 @@ class Streams(unittest.TestCase):
         for stream, raw in (
             (0, 0), (5, 5), (Of(cuda_stream=6), 6), (Of(ptr=7), 7), (Of(handle=8), 8),
             (Of(handle=ctypes.c_void_p(9)), 9), (Of(handle=ctypes.c_void_p(0)), 0), (Protocol(), 11),
+            (arrays.Integer(12), 12),
         ):
             self.assertEqual(streams.raw_stream(stream), raw)
-        with self.assertRaisesRegex(TypeError, "^stream: a str is no stream; allowed"):
-            streams.raw_stream("main")
+        for none, kind in (("main", "str"), (True, "bool")):  # True was the default stream of CUDA's number 1
+            with self.assertRaisesRegex(TypeError, f"^stream: a {kind} is no stream; allowed"):
+                streams.raw_stream(none)
 
     def test_where_the_caller_works(self) -> None:
         plain = arrays.InterfaceArray(POINTER, (8,))

@@ -20,6 +20,7 @@ from pathlib import Path
 from unittest import mock
 
 import fakes
+from fakes import arrays
 
 import hone
 from hone._native import decoder_library
@@ -143,6 +144,10 @@ class Generating(Case):
         made = self.decoder.generate("Once upon a time", max_tokens=5)
         self.assertEqual(made, hone.Completion("!!!!!", [0] * 5, "length"))
         self.assertEqual(str(made), "!!!!!")
+
+    def test_numbers_may_be_those_of_numpy(self) -> None:
+        two, seed = arrays.Integer(2), arrays.Integer(7)
+        self.assertEqual(len(self.decoder.generate([two, two], max_tokens=two, top_k=two, seed=seed).ids), 2)
 
     def test_ids_are_taken_as_they_are(self) -> None:
         self.assertEqual(self.decoder.generate([5, 6, 7], max_tokens=2).ids, [0, 0])
@@ -303,6 +308,61 @@ class Closing(Case):
             )  # fmt: skip
             self.assertEqual((ended.returncode, ended.stdout), (0, "end\n"))
 
+    def test_what_degrades_later_is_told_at_the_callers_line(self) -> None:
+        captured = self.folder / "later"
+        captured.mkdir()
+        with mock.patch.dict(os.environ, {"HONE_CAPTURE": str(captured / "calls")}):
+            decoder = small(self.folder / "marks")
+        decoder.generate("a", max_tokens=2)
+        shutil.rmtree(captured)
+        with self.assertWarnsRegex(hone.HoneWarning, "captured calls wait to be written: .*/later/calls") as caught:
+            decoder.close()
+        self.assertEqual(caught.filename, __file__)
+
+    def test_a_text_that_outlives_its_decoder_still_has_whom_to_warn(self) -> None:
+        """The last of them writes captured calls. A callback that is gone is called by chance, or another one in its
+        place."""
+        code = textwrap.dedent(f"""
+            import gc, os, shutil, warnings, hone
+            warnings.showwarning = lambda message, *_: print(str(message).partition(":")[0])
+            from hone._native.runtime_structs import WARNING_CALLBACK
+            decoder = hone.Decoder({str(self.folder / "marks")!r}, max_sequences=4, max_context=256, max_step_tokens=64)
+            text = decoder.stream("a", max_tokens=100)
+            shutil.rmtree(os.path.dirname(os.environ["HONE_CAPTURE"]))
+            del decoder
+            gc.collect()
+            others = [WARNING_CALLBACK(lambda user, text: print("the wrong one")) for _ in range(100)]
+            text.close()
+            print("end")
+        """)
+        captured = self.folder / "captured"
+        captured.mkdir()
+        ended = subprocess.run(
+            [sys.executable, "-B", "-c", code], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60,
+            env={**os.environ, "PYTHONPATH": str(fakes.TREE / "python"), "HONE_CAPTURE": str(captured / "calls")},
+        )  # fmt: skip
+        self.assertEqual((ended.returncode, ended.stdout), (0, "captured calls wait to be written\nend\n"))
+
+    def test_one_whose_making_ends_in_an_exception_leaves_nothing(self) -> None:
+        """Ctrl-C while a model is loaded, and warnings that are errors, come when the library is done."""
+        create = self.decoder._library.hone_decoder_create
+        destroyed = []
+
+        def interrupted(*arguments) -> int:
+            create(*arguments)
+            raise KeyboardInterrupt
+
+        destroy = self.decoder._library.hone_decoder_destroy
+        spy = lambda handle: destroyed.append(handle.value) or destroy(handle)  # noqa: E731
+        library = self.decoder._library
+        with mock.patch.object(library, "hone_decoder_destroy", spy), mock.patch.object(
+            library, "hone_decoder_create", interrupted
+        ):
+            with self.assertRaises(KeyboardInterrupt) as caught:
+                small(MODEL)
+            self.assertEqual([handle is not None for handle in destroyed], [True])
+            del caught
+
     def test_there_are_no_copies(self) -> None:
         stream = self.decoder.stream("a", max_tokens=2)
         for one in (self.decoder, stream):
@@ -371,6 +431,8 @@ class Refusing(Case):
             ({"memory_share": 2}, hone.BadArgumentError, "memory_share is 2; allowed: above 0, to 1"),
             ({"max_sequences": 1 << 40}, ValueError, "max_sequences: 1099511627776; allowed are numbers of 32 bits"),
             ({"max_context": 1.5}, TypeError, "max_context: 1.5; allowed is an int"),
+            ({"zeros": "no"}, TypeError, "^zeros: 'no'; allowed is a bool"),
+            ({"lm_head": None}, TypeError, "^lm_head: None; allowed is a bool"),
             ({"device": 63}, hone.NoGpuError, "63"),
             ({"device": "cpu"}, ValueError, "device: 'cpu'"),
         ):
@@ -381,6 +443,8 @@ class Refusing(Case):
                 hone.Decoder(folder)
         with self.assertRaisesRegex(ValueError, "folder: .* has the character 0"):
             hone.Decoder("a\0b")
+        with self.assertRaisesRegex(TypeError, "^folder: None; allowed is the path of a folder"):
+            hone.Decoder(None)
 
     def test_long_values_are_not_repeated_whole(self) -> None:
         long = "x" * 1_000_000
@@ -411,6 +475,9 @@ class Refusing(Case):
             ({"stop": 3}, TypeError, "^stop: a int; allowed is a list of texts"),
             ({"seed": 1 << 70}, ValueError, "seed: "),
             ({"seed": range(2)}, TypeError, "^seed: .* allowed is an int"),
+            ({"ignore_end": 1}, TypeError, "^ignore_end: 1; allowed is a bool"),
+            ({"plain_prompt": "no"}, TypeError, "^plain_prompt: 'no'; allowed is a bool"),  # was yes
+            ({"enable_thinking": 0}, TypeError, "^enable_thinking: 0; allowed is a bool"),
         ):
             with self.subTest(arguments), self.assertRaisesRegex(kind, words):
                 self.decoder.generate("a", **arguments)
@@ -418,13 +485,18 @@ class Refusing(Case):
             ([], hone.BadArgumentError, "the prompt's number of tokens is 0"),
             ([1, 1024], hone.BadArgumentError, "the prompt has the token 1024; the model knows 0 to 1023"),
             ([-1], hone.BadArgumentError, "the token -1"),
-            ([1.5], TypeError, "prompt: a list; allowed are a text and ids"),
+            ([1.5], TypeError, r"^prompt\[0\]: 1.5; allowed is an int, the id of a token"),
+            ([5, True], TypeError, r"^prompt\[1\]: True; allowed is an int"),
             (b"a", TypeError, "prompt: b'a'"),
             (7, TypeError, "prompt: a int"),
             ("\ud800", ValueError, "surrogate"),
         ):
             with self.subTest(prompt), self.assertRaisesRegex(kind, words):
                 self.decoder.generate(prompt)
+        with self.decoder.stream("a", max_tokens=1) as stream:
+            for timeout, kind in ((None, TypeError), (0.5, TypeError), (1 << 64, ValueError)):  # the last was 0
+                with self.assertRaisesRegex(kind, "^timeout_ms: "):
+                    stream.next_piece(timeout)
         with self.assertRaisesRegex(TypeError, "is one text; allowed is a list of prompts"):
             self.decoder.generate_many("ab")
         with self.assertRaisesRegex(TypeError, "^prompts: a int; allowed is a list of prompts"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+import re
 import threading
 import unittest
 
@@ -407,6 +408,14 @@ class Descriptions(Case):
         for field, value in wrong:
             with self.assertRaisesRegex(TypeError, f"^{field}: "):
                 hone.LayerNorm(**{"hidden": HIDDEN, field: value})
+        for field, value in (("output", ["int8"]), ("output", None), ("dtype", None), ("dtype", ["bf16"])):
+            with self.assertRaisesRegex(ValueError, f"^{field}: {re.escape(repr(value))}; allowed are "):
+                hone.RmsNorm(HIDDEN, **{field: value})
+
+    def test_sizes_may_be_integers_of_numpy(self) -> None:
+        description = hone.RmsNorm(arrays.Integer(HIDDEN), max_rows=arrays.Integer(4))
+        self.assertEqual(description, hone.RmsNorm(HIDDEN, max_rows=4))
+        self.assertIs(type(description.hidden), int)
 
     def test_sizes_are_judged_by_the_library(self) -> None:
         with self.assertRaisesRegex(hone.BadArgumentError, "'hidden' has the value '0'; allowed") as caught:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import os
 import pickle
 import shutil
@@ -184,10 +185,10 @@ class Missing(unittest.TestCase):
 
 class Devices(unittest.TestCase):
     def test_what_may_be_given(self) -> None:
-        for device, ordinal in ((None, 0), (3, 3), ("cuda", 0), ("cuda:2", 2)):
+        for device, ordinal in ((None, 0), (3, 3), ("cuda", 0), ("cuda:2", 2), (arrays.Integer(4), 4)):
             self.assertEqual(runtime.device_ordinal(device), ordinal)
         # 2^32 was device 0: C took the lower 32 bits.
-        for device in (-1, "cpu", "cuda:", "cuda:x", "cuda:\u00b2", "gpu:1", 1.5, 1 << 32, "cuda:4294967296"):
+        for device in (-1, True, "cpu", "cuda:", "cuda:x", "cuda:\u00b2", "gpu:1", 1.5, 1 << 32, "cuda:4294967296"):
             with self.assertRaisesRegex(ValueError, "^device: "):
                 runtime.device_ordinal(device)
 
@@ -244,13 +245,44 @@ class Handles(unittest.TestCase):
     def test_an_operators_handle_goes_with_its_last_reference(self) -> None:
         destroyed = []
         destroy = library.library().hone_operator_destroy
-        spy = lambda handle: destroyed.append(handle) or destroy(handle)  # noqa: E731
+        spy = lambda handle: destroyed.append(handle.value) or destroy(handle)  # noqa: E731
         with mock.patch.object(library.library(), "hone_operator_destroy", spy):
             norm = hone.prepare(hone.RmsNorm(64, max_rows=1))
             handle = norm._handle
             self.assertEqual(destroyed, [])
             del norm
             self.assertEqual(destroyed, [handle])
+
+    def test_a_runtime_whose_making_is_interrupted_leaves_nothing(self) -> None:
+        loaded = library.library()
+        create, destroy, destroyed = loaded.hone_runtime_create, loaded.hone_runtime_destroy, []
+
+        def interrupted(*arguments) -> int:
+            create(*arguments)
+            raise KeyboardInterrupt
+
+        spy = lambda handle: destroyed.append(handle.value is not None) or destroy(handle)  # noqa: E731
+        with mock.patch.object(loaded, "hone_runtime_create", interrupted):
+            with mock.patch.object(loaded, "hone_runtime_destroy", spy), self.assertRaises(KeyboardInterrupt):
+                runtime.Runtime(0, allow_compile=True)
+        self.assertEqual(destroyed, [True])
+
+    def test_one_whose_making_is_interrupted_leaves_nothing(self) -> None:
+        """Ctrl-C comes when the library is done."""
+        loaded = library.library()
+        prepare, destroy, destroyed = loaded.hone_rms_norm_prepare, loaded.hone_operator_destroy, []
+
+        def interrupted(*arguments) -> int:
+            prepare(*arguments)
+            raise KeyboardInterrupt
+
+        spy = lambda handle: destroyed.append(handle.value is not None) or destroy(handle)  # noqa: E731
+        with mock.patch.object(loaded, "hone_operator_destroy", spy):
+            with mock.patch.object(loaded, "hone_rms_norm_prepare", interrupted):
+                with self.assertRaises(KeyboardInterrupt):
+                    hone.prepare(hone.RmsNorm(64, max_rows=1))
+            gc.collect()
+        self.assertEqual(destroyed, [True])
 
     def test_a_copy_is_the_operator_itself_and_a_pickle_prepares_anew(self) -> None:
         norm = hone.prepare(hone.RmsNorm(64, max_rows=1))
@@ -263,6 +295,20 @@ class Handles(unittest.TestCase):
     def test_operators_may_be_alive_when_the_process_ends(self) -> None:
         code = "import hone\nhone.kept = hone.prepare(hone.RmsNorm(64, max_rows=1))\nprint('end')"
         self.assertEqual(run_python(code), "end")
+
+    def test_calls_that_cannot_be_written_at_the_end_are_told_on_stderr(self) -> None:
+        """Python is gone by then: its callback was called all the same."""
+        code = (
+            "import os, shutil, sys, hone\n"
+            "os.dup2(1, 2)\n"
+            "norm = hone.prepare(hone.RmsNorm(64, max_rows=1))\n"
+            "norm.run_pointers(0, 1, x=1 << 20, weight=1 << 21, out=1 << 22)\n"
+            "shutil.rmtree(os.path.dirname(os.environ['HONE_CAPTURE']))\n"
+        )
+        with tempfile.TemporaryDirectory() as folder:
+            os.mkdir(os.path.join(folder, "captured"))
+            printed = run_python(code, {"HONE_CAPTURE": os.path.join(folder, "captured", "calls")})
+        self.assertRegex(printed, "^hone: warning: captured calls wait to be written: .*/captured/calls")
 
 
 class Warnings(unittest.TestCase):

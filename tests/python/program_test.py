@@ -138,10 +138,14 @@ class Arguments(Case):
     def test_what_makes_no_sense_is_named(self) -> None:
         for name, value, error in (
             ("budget", [], TypeError), ("budget", float("nan"), ValueError), ("budget", float("inf"), ValueError),
-            ("budget", 0, ValueError), ("tokens", 1.5, TypeError), ("fields", 3, TypeError),
+            ("budget", 0, ValueError), ("tokens", 1.5, TypeError), ("tokens", True, TypeError), ("fields", 3, TypeError),
+            ("retune", "no", TypeError), ("dry_run", None, TypeError), ("lm_head", 1, TypeError),
+            ("model", "", ValueError), ("model", "gpt2\0", ValueError),
         ):  # fmt: skip
             with self.subTest(name=name, value=value), self.assertRaisesRegex(error, f"^{name}: .*; allowed are"):
                 hone.tune(op="rmsnorm", **{name: value})
+        with self.assertRaisesRegex(ValueError, "^model: ''; allowed are a known model's name"):
+            hone.prepare("")
 
     def test_a_dtype_that_is_none(self) -> None:
         with self.assertRaisesRegex(ValueError, "^dtype: 'int3'; allowed are fp32"):

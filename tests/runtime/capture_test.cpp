@@ -252,6 +252,25 @@ TEST_CASE("a process that ends with handles left has its calls written") {
     CHECK(calls_in(scratch.path("calls")) == std::map<std::string, std::uint64_t>{{norm_of(4), 1}});
 }
 
+TEST_CASE("at the end of a process nobody is called: what cannot be written is said on stderr") {
+    const test::FakeMachine machine;
+    const Scratch scratch;
+    CHECK(in_child([&] {
+              const int file = ::open(scratch.path("stderr").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+              ::dup2(file, STDERR_FILENO);
+              fs::create_directory(scratch.path("folder"));
+              static auto* const runtime = new Runtime({.use_cache = false,
+                                                        .capture_file = scratch.path("folder/calls"),
+                                                        .on_warning = [](std::string_view) { ::_exit(2); }});
+              static auto* const norm = new RmsNormKernel(runtime->prepare(small_norm));
+              if (norm->run(nullptr, test::untouched_args(), 4) != Status::ok) ::_exit(1);
+              fs::remove_all(scratch.path("folder"));
+              std::exit(0);
+          }) == 0);
+    CHECK(read_text_file(scratch.path("stderr"), longest)
+              .starts_with("hone: warning: captured calls wait to be written: "));
+}
+
 TEST_CASE("a forked child writes nothing of its parent's, and ends") {
     const test::FakeMachine machine;
     const Scratch scratch;

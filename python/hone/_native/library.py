@@ -171,6 +171,7 @@ def _declare_runtime(loaded: ctypes.CDLL) -> None:
     _function(loaded, "hone_status_string", c_int, result=c_char_p)
     _function(loaded, "hone_last_error", result=c_char_p)
     _function(loaded, "hone_runtime_create", POINTER(runtime_structs.RuntimeOptions), POINTER(c_void_p))
+    _function(loaded, "hone_runtime_destroy", c_void_p, result=None)
     _function(loaded, "hone_runtime_freeze", c_void_p)
     _function(loaded, "hone_runtime_device_name", c_void_p, result=c_char_p)
     _function(loaded, "hone_runtime_counters", c_void_p, POINTER(runtime_structs.Counters))

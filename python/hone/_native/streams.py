@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import operator
 from typing import Any, Callable, ContextManager
 
 from . import arrays
+from .integers import integer
 
 
 def raw_stream(stream: Any) -> int:
     """The CUstream of what a caller gave as `stream=`.
 
-    An int, an object of PyTorch (`cuda_stream`), CuPy (`ptr`), Numba (`handle`), or one with
+    An integer, an object of PyTorch (`cuda_stream`), CuPy (`ptr`), Numba (`handle`), or one with
     `__cuda_stream__`. Raises TypeError, and ValueError for an int that is none.
     """
-    if isinstance(stream, int):
+    if type(stream) is int or integer(stream) is not None:
         return _handle(stream, "stream")
     if hasattr(stream, "__cuda_stream__"):
         return _handle(stream.__cuda_stream__()[1], "stream")
@@ -34,10 +34,9 @@ def raw_stream(stream: Any) -> int:
 
 def _handle(number: Any, name: str) -> int:
     """A CUstream, as C takes it: ctypes would cut off what is longer."""
-    try:
-        handle = operator.index(number)
-    except TypeError:
-        raise TypeError(f"{name}: {number!r}; allowed is an int (CUstream)") from None
+    handle = integer(number)
+    if handle is None:
+        raise TypeError(f"{name}: {number!r}; allowed is an int (CUstream)")
     if not 0 <= handle < 1 << 64:
         raise ValueError(f"{name}: {handle}; allowed are ints of 64 bits, from 0")
     return handle

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import math
-import operator
 from typing import Any, ContextManager, List, Optional, Sequence, Tuple, Union
 
 from .._native import arrays, streams
+from .._native.integers import integer
 
 WORKSPACE_ALIGNMENT = 256  # bytes
 
@@ -185,12 +185,9 @@ def check_count(value: Any, name: str, most: Optional[int] = None, why: str = ""
     which `why` explains."""
     if value is None:
         return 0
-    try:
-        if isinstance(value, bool):
-            raise TypeError
-        count = operator.index(value)
-    except TypeError:
-        raise TypeError(f"{name}: {value!r}; allowed is an integer") from None
+    count = integer(value)
+    if count is None:
+        raise TypeError(f"{name}: {value!r}; allowed is an integer")
     if most is not None and count > most:
         raise ValueError(f"{name}: {count}; allowed are up to {most}, {why}")
     if count < 0:

@@ -82,11 +82,13 @@ class Operator:
         self.device = runtime.device
         prepare = library.function(f"hone_{description.C_NAME}_prepare")
         destroy = library.function("hone_operator_destroy")
-        handle = ctypes.c_void_p()
-        library.check(prepare(runtime.handle, ctypes.byref(description.to_struct()), ctypes.byref(handle)))
-        self._handle, self._pointer = handle.value or 0, handle
-        # Not at exit, when the driver may be gone before us.
-        weakref.finalize(self, destroy, self._handle).atexit = False
+        self._pointer = ctypes.c_void_p()
+        # Before there is a handle, as Ctrl-C may come while kernels are compiled. Not at exit, when the driver may
+        # be gone before us.
+        weakref.finalize(self, destroy, self._pointer).atexit = False
+        described = ctypes.byref(description.to_struct())
+        library.check(prepare(runtime.handle, described, ctypes.byref(self._pointer)))
+        self._handle = self._pointer.value or 0
         self._run = library.bare_function(f"hone_{self.CALL}_run")
         packing = _packing(self.ARGUMENTS)
         self._pack, self._bytes = packing.pack, packing.size

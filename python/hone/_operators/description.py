@@ -8,6 +8,7 @@ from dataclasses import Field, fields
 from typing import Any, ClassVar, Dict, List, Tuple, Type
 
 from .._native import structs
+from .._native.integers import integer
 from .stored import StoredWeight
 
 # Queries of a sequence that the kernels of attention over a cache take; more are those of a prompt.
@@ -22,11 +23,11 @@ def dtype_name(dtype: Any, field: str = "dtype") -> str:
     text = str(dtype)
     word = text[len("torch.") :] if text.startswith("torch.") else text.lower()
     name = structs.DTYPE_SYNONYMS.get(word, word)
-    return _one_of(field, name if name in structs.DTYPES else text, structs.DTYPES)
+    return _one_of(field, name if name in structs.DTYPES else dtype, structs.DTYPES)
 
 
 def _one_of(field: str, value: Any, allowed: Dict[str, int]) -> Any:
-    if value not in allowed:
+    if not isinstance(value, str) or value not in allowed:
         raise ValueError(f"{field}: {value!r}; allowed are {', '.join(allowed)}")
     return value
 
@@ -50,11 +51,12 @@ class Description:
     def __post_init__(self) -> None:
         """Checks types, and brings names into their one form; sizes are libhone's to judge."""
         for field in self.SIZES:
-            value = getattr(self, field)
-            if not isinstance(value, int) or isinstance(value, bool):
-                raise TypeError(f"{field}: {value!r}; allowed is an int")
+            value = integer(getattr(self, field))
+            if value is None:
+                raise TypeError(f"{field}: {getattr(self, field)!r}; allowed is an int")
             if not -(2**63) <= value < 2**63:  # ctypes would cut it off
                 raise ValueError(f"{field}: {value}; allowed are numbers of 64 bits")
+            object.__setattr__(self, field, value)
         for field in (field.name for field in fields(self) if str(field.type) == "bool"):
             if not isinstance(getattr(self, field), bool):
                 raise TypeError(f"{field}: {getattr(self, field)!r}; allowed is a bool")

@@ -10,6 +10,16 @@ from hone._native import dlpack
 CODES = {name: code for code, name in dlpack._DTYPES.items()}
 
 
+class Integer:
+    """A scalar of NumPy: an integer that is no int."""
+
+    def __init__(self, value: int) -> None:
+        self._value = value
+
+    def __index__(self) -> int:
+        return self._value
+
+
 class Interface:
     """`__cuda_array_interface__` as it is given, whatever it says."""
 

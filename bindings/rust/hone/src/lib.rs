@@ -47,7 +47,11 @@ impl std::error::Error for Error {}
 
 pub type Result<T> = std::result::Result<T, Error>;
 
+/// "" where there is none.
 unsafe fn text_at(text: *const c_char) -> String {
+    if text.is_null() {
+        return String::new();
+    }
     CStr::from_ptr(text).to_string_lossy().into_owned()
 }
 
@@ -156,7 +160,7 @@ impl Runtime {
         check(unsafe { sys::hone_runtime_freeze(self.0) })
     }
 
-    /// "NVIDIA H100 80GB HBM3"
+    /// "NVIDIA H100 80GB HBM3"; "" in a child of fork(), which must make its own runtime.
     pub fn device_name(&self) -> String {
         unsafe { text_at(sys::hone_runtime_device_name(self.0)) }
     }

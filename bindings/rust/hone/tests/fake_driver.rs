@@ -103,6 +103,26 @@ fn handles_are_used_by_many_threads_and_outlive_the_runtime() {
     assert!(threads.into_iter().all(|thread| thread.join().unwrap()));
 }
 
+extern "C" {
+    fn fork() -> i32;
+    fn waitpid(child: i32, status: *mut i32, options: i32) -> i32;
+    fn _exit(code: i32) -> !;
+}
+
+#[test]
+fn an_inherited_runtime_answers_in_a_child_of_fork() {
+    let runtime = runtime();
+    let child = unsafe { fork() };
+    if child == 0 {
+        let is_refused = runtime.freeze().map_err(|e| e.status) == Err(hone_sys::HONE_FORKED);
+        let is_right = is_refused && runtime.device_name().is_empty();
+        unsafe { _exit(if is_right { 0 } else { 1 }) }
+    }
+    let mut status = 0;
+    assert_eq!(unsafe { waitpid(child, &mut status, 0) }, child);
+    assert_eq!(status, 0);
+}
+
 #[test]
 fn the_version_is_the_crates() {
     assert_eq!(hone::version(), env!("CARGO_PKG_VERSION"));
