@@ -74,7 +74,8 @@ std::unique_ptr<decoder::RunningModel> running_model(const Options& options, con
                               .max_sequences = options.sequences,
                               .max_context = options.context,
                               .max_step_tokens = options.step_tokens,
-                              .memory_share = options.memory_share};
+                              .memory_share = options.memory_share,
+                              .longest_step = milliseconds(options.step_s)};
     if (options.made_up) how.made_up = tuner::read_model(options.model);
     return loaded_model(std::move(how), console);
 }
@@ -86,8 +87,7 @@ int max_requests(const Options& options) {
 decoder::EngineOptions engine_options(const Options& options, decoder::RunningModel& model) {
     decoder::EngineOptions how{.step_prompt_tokens = options.step_prompt_tokens,
                                .step_stretch = options.step_stretch,
-                               .max_step_stretch = options.max_step_stretch,
-                               .longest_step = milliseconds(options.step_s)};
+                               .max_step_stretch = options.max_step_stretch};
     if (how.step_stretch > 0)
         how.step_times = decoder::measured_steps(model, std::max(how.step_stretch, how.max_step_stretch));
     return how;

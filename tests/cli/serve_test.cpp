@@ -130,6 +130,14 @@ TEST_CASE(
     CHECK(ended.err.find(why) != std::string::npos);
 }
 
+TEST_CASE("a GPU that hangs at the first step, which is measured, is an error of its own") {
+    const Served served("launch:match=sample_row:hang");
+    const Ended ended = served.run([](pid_t) {}, {"--max-step-seconds", "0.5"});
+    CHECK(ended.code == 1);
+    CHECK(ended.out.empty());
+    CHECK(ended.err.find("the GPU has not ended a step within 0.5 s: it hangs") != std::string::npos);
+}
+
 TEST_CASE("a GPU that hangs does not keep a server that is asked to stop") {
     const Served served("launch:hang:after=2000");
     std::chrono::steady_clock::time_point asked;
