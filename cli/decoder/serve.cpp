@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 
 #include "cli/command_list.h"
 #include "cli/decoder/ends_in_time.h"
@@ -126,14 +127,17 @@ Outcome serve(const Options& options, const Console& console) {
         throw Failure::usage(
             "bad_option", fmt::format("--step-stretch is {}; allowed: 0, or from 1", options.step_stretch));
     }
-    const std::atomic<bool>& stop =
-        stop_on_interrupt("stopping: requests under way are finished (again: stop at once)");
     const decoder::ServedModel served = served_model(options);
     try {
         require_server(options);
-        const EndsInTime end("serve", stop, longest_end(serve_options(options)), console);
+        std::optional<EndsInTime> end;  // also of the model's
         const auto model = running_model(options, console);
-        decoder::Engine engine(*model, engine_options(options, *model));
+        const decoder::EngineOptions how = engine_options(options, *model);
+        // Until here no request is under way, and a signal ends the process as usual.
+        const std::atomic<bool>& stop =
+            stop_on_interrupt("stopping: requests under way are finished (again: stop at once)");
+        end.emplace("serve", stop, longest_end(serve_options(options)), console);
+        decoder::Engine engine(*model, how);
         decoder::ModelServer server(engine, served, serve_options(options));
         say_ready(served, server.address(), console);
         const std::string why = server.run(stop);
