@@ -1,6 +1,9 @@
 // The accidents of this layer.
 #pragma once
 
+#include <string>
+
+#include "runtime/hone/error.h"
 #include "runtime/system/input_error.h"
 
 namespace hone::decoder {
@@ -12,10 +15,11 @@ class DecoderError : public runtime::InputError {
     using InputError::InputError;
 };
 
-/// The GPU or the driver failed while texts were made: no token follows, and no request is taken.
-class EngineFailure : public DecoderError {
+/// The GPU or the driver failed, or hangs: no token follows, and no request is taken. Nothing that was given
+/// is to blame.
+class EngineFailure : public Error {
   public:
-    using DecoderError::DecoderError;
+    explicit EngineFailure(const std::string& why) : Error(why, "", "") {}
 };
 
 }  // namespace hone::decoder

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <climits>
 #include <mutex>
+#include <utility>
 
 #include <unistd.h>
 
@@ -193,17 +194,23 @@ class Generation {
         return options_.prompt_ids.empty() && (options_.made_up || options_.prompt_tokens > 0);
     }
 
+    std::size_t made_up_tokens() const {
+        return static_cast<std::size_t>(std::max<std::int64_t>(options_.prompt_tokens, 1));
+    }
+
     /// Each text has its own from the first token on: texts that begin alike would share pages.
     std::vector<int> made_up_ids(std::int64_t number) const {
+        const std::int64_t vocabulary = model_->description().model.vocab_size;
         std::vector<int> ids;
-        for (std::int64_t i = 0; i < std::max<std::int64_t>(options_.prompt_tokens, 1); ++i)
-            ids.push_back(static_cast<int>(100 + (number * 3571 + i * 7919) % 10'000));
+        for (std::int64_t i = 0; std::cmp_less(i, made_up_tokens()); ++i)
+            ids.push_back(static_cast<int>((100 + (number * 3571 + i * 7919) % 10'000) % vocabulary));
         return ids;
     }
 
+    /// Of what is made up as many as there are: which they are, the model's vocabulary says.
     std::vector<int> prompt_ids() const {
         if (!options_.prompt_ids.empty()) return given_ids();
-        if (has_made_up_prompts()) return made_up_ids(0);
+        if (has_made_up_prompts()) return std::vector<int>(made_up_tokens());
         std::string text = options_.prompt;
         if (!options_.prompt_file.empty())
             text += runtime::read_text_file(options_.prompt_file, decoder::max_text_bytes);

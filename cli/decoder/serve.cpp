@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 
 #include "cli/command_list.h"
 #include "cli/decoder/ends_in_time.h"
@@ -74,7 +75,8 @@ std::unique_ptr<decoder::RunningModel> running_model(const Options& options, con
                               .max_sequences = options.sequences,
                               .max_context = options.context,
                               .max_step_tokens = options.step_tokens,
-                              .memory_share = options.memory_share};
+                              .memory_share = options.memory_share,
+                              .longest_step = milliseconds(options.step_s)};
     if (options.made_up) how.made_up = tuner::read_model(options.model);
     return loaded_model(std::move(how), console);
 }
@@ -86,8 +88,7 @@ int max_requests(const Options& options) {
 decoder::EngineOptions engine_options(const Options& options, decoder::RunningModel& model) {
     decoder::EngineOptions how{.step_prompt_tokens = options.step_prompt_tokens,
                                .step_stretch = options.step_stretch,
-                               .max_step_stretch = options.max_step_stretch,
-                               .longest_step = milliseconds(options.step_s)};
+                               .max_step_stretch = options.max_step_stretch};
     if (how.step_stretch > 0)
         how.step_times = decoder::measured_steps(model, std::max(how.step_stretch, how.max_step_stretch));
     return how;
@@ -126,14 +127,17 @@ Outcome serve(const Options& options, const Console& console) {
         throw Failure::usage(
             "bad_option", fmt::format("--step-stretch is {}; allowed: 0, or from 1", options.step_stretch));
     }
-    const std::atomic<bool>& stop =
-        stop_on_interrupt("stopping: requests under way are finished (again: stop at once)");
     const decoder::ServedModel served = served_model(options);
     try {
         require_server(options);
-        const EndsInTime end("serve", stop, longest_end(serve_options(options)), console);
+        std::optional<EndsInTime> end;  // also of the model's
         const auto model = running_model(options, console);
-        decoder::Engine engine(*model, engine_options(options, *model));
+        const decoder::EngineOptions how = engine_options(options, *model);
+        // Until here no request is under way, and a signal ends the process as usual.
+        const std::atomic<bool>& stop =
+            stop_on_interrupt("stopping: requests under way are finished (again: stop at once)");
+        end.emplace("serve", stop, longest_end(serve_options(options)), console);
+        decoder::Engine engine(*model, how);
         decoder::ModelServer server(engine, served, serve_options(options));
         say_ready(served, server.address(), console);
         const std::string why = server.run(stop);

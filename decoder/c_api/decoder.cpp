@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -10,6 +12,7 @@
 #include "decoder/chat/chat_template.h"
 #include "decoder/engine/growing_text.h"
 #include "decoder/engine/hosted_model.h"
+#include "decoder/require.h"
 #include "runtime/c_api/handle.h"
 #include "runtime/c_api/operator.h"
 #include "runtime/c_api/struct_size.h"
@@ -158,6 +161,7 @@ hone_status hone_decoder_decode(const hone_decoder* decoder, const int32_t* ids,
     if (const hone_status status = check_handle(decoder); status != HONE_OK) return status;
     if (ids == nullptr && count > 0) return fail(HONE_NULL_POINTER, "ids is NULL");
     return guarded("hone_decoder_decode", [&] {
+        require(count <= max_text_bytes, "count", count, fmt::format("0 to {}", max_text_bytes));
         return hone::c_api::hand_out(decoder->loaded->tokenizer.decode({ids, count}), text, capacity, length);
     });
 }

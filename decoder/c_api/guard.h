@@ -5,9 +5,9 @@
 #include <string_view>
 #include <utility>
 
-#include "decoder/error.h"
 #include "runtime/c_api/guard.h"
 #include "runtime/dispatch/public_error.h"
+#include "runtime/system/input_error.h"
 #include "runtime/system/short_text.h"
 
 namespace hone::decoder::c_api {
@@ -18,8 +18,6 @@ namespace hone::decoder::c_api {
         throw;
     } catch (const std::bad_alloc&) {
         throw;
-    } catch (const EngineFailure& failure) {
-        throw Error(failure.what(), "", "");
     } catch (const runtime::InputError& bad) {
         throw Error(runtime::with_short_words(bad.what()), "", "", ErrorKind::bad_argument);
     } catch (...) {

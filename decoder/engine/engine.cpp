@@ -42,7 +42,6 @@ SchedulerOptions scheduler_options(const Capacity& capacity, EngineOptions optio
 
 Engine::Engine(RunningModel& model, EngineOptions options)
     : model_(model),
-      longest_step_(options.longest_step),
       scheduler_(scheduler_options(model.capacity(), std::move(options))),
       thread_([this](const std::stop_token& stop) { run(stop); }) {
     started_.wait(false);
@@ -233,14 +232,11 @@ void Engine::launch(std::span<const int> drawn) {
     model_.forward().launch(drawn);
 }
 
-/// A GPU that hangs is nobody's to wait for.
+/// A GPU that hangs is nobody's to wait for. A process that was stopped meanwhile finds that it has ended.
 void Engine::await_step() {
-    if (model_.forward().wait_until(begun_ + longest_step_)) return;
-    model_.leave();
-    throw EngineFailure(
-        fmt::format("the GPU has not ended a step within {} s: it hangs (`dmesg | grep Xid` and `nvidia-smi "
-                    "-q` may say why)",
-                    seconds(longest_step_)));
+    Forward& forward = model_.forward();
+    const Gpu& gpu = model_.gpu();
+    if (!forward.wait_until(begun_ + gpu.longest_step()) && !forward.has_ended()) gpu.hang();
 }
 
 void Engine::note_times(Clock::time_point begun, Clock::time_point ended) {

@@ -89,8 +89,6 @@ struct EngineOptions {
     double step_stretch = 0;
     double max_step_stretch = 0;
     std::vector<StepTime> step_times{};  ///< of the model: measured_steps()
-    /// That the GPU may take for a step: one that has not ended by then hangs.
-    std::chrono::milliseconds longest_step{120'000};
 };
 
 class Engine final : public TokenEngine {
@@ -134,7 +132,6 @@ class Engine final : public TokenEngine {
     RunningModel& model_;
     mutable std::mutex mutex_;
     std::condition_variable_any work_;
-    std::chrono::milliseconds longest_step_;
     Scheduler scheduler_;
     std::unordered_map<RequestId, Running> requests_;
     /// Tokens of the last step, which their listeners hear of while the GPU computes the next one: until that

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <mutex>
-#include <utility>
-#include <vector>
 
 #include "decoder/require.h"
 
@@ -83,7 +81,7 @@ struct RunningModel::Read {
 };
 
 RunningModel::Parts::Parts(const ModelOptions& options, const Read& read)
-    : gpu(options.device),
+    : gpu(options.device, options.longest_step),
       runtime(runtime_options(options)),
       description(read.description),
       weights(std::make_unique<ModelWeights>(gpu, runtime, description, *read.source, made_format(options),
@@ -103,12 +101,14 @@ RunningModel::RunningModel(const ModelOptions& options)
     : parts_(std::make_unique<Parts>(options, Read(options))) {}
 
 RunningModel::~RunningModel() {
-    if (!is_left_) return;
-    // For as long as the process lives, in its reach: nothing was lost, it is still in use.
+    if (!parts_->gpu.hangs()) return;
+    // For as long as the process lives, in its reach: nothing was lost, it is still in use. Without memory
+    // that there may not be.
     static std::mutex mutex;
-    static auto& left = *new std::vector<std::unique_ptr<Parts>>;
+    static Parts* left = nullptr;
     const std::lock_guard lock(mutex);
-    left.push_back(std::move(parts_));
+    parts_->left_before.reset(left);
+    left = parts_.release();
 }
 
 Capacity RunningModel::Parts::capacity_for(const ModelOptions& options) const {

@@ -1,7 +1,6 @@
 // A model on a GPU, from its folder to the first step: driver, runtime, weights, operators, cache.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <memory>
@@ -25,6 +24,9 @@ struct ModelOptions {
     std::int64_t max_context = 0;     ///< tokens of a text; 0: as many as the model knows, at most 8192
     std::int64_t max_step_tokens = 2048;
     double memory_share = 0.9;  ///< of what is free, for the cache of keys and values at most
+    /// What the GPU may take for a step, also for one that is measured: where one has not ended by then it
+    /// hangs.
+    std::chrono::milliseconds longest_step = std::chrono::minutes(2);
     RuntimeOptions runtime{};
     /// Whoever puts other kernels into the steps may need images that another process has removed meanwhile.
     bool may_compile_later = false;
@@ -45,7 +47,7 @@ class RunningModel {
 
     RunningModel(const RunningModel&) = delete;
     RunningModel& operator=(const RunningModel&) = delete;
-    /// Gives back what it has on the GPU, unless that was left.
+    /// Gives back what it has on the GPU, unless that hangs.
     ~RunningModel();
 
     [[nodiscard]] const Gpu& gpu() const { return parts_->gpu; }
@@ -57,9 +59,6 @@ class RunningModel {
     [[nodiscard]] const StartTimes& start_times() const { return parts_->start_times; }
     /// Bytes that a step of one token has to read at a text of so many tokens: weights, keys and values.
     [[nodiscard]] std::int64_t floor_bytes(std::int64_t sequences, std::int64_t kv_len) const;
-    /// The GPU hangs: what stands there is left as it is, also at the end, since the driver would wait for
-    /// work that never ends.
-    void leave() { is_left_ = true; }
 
   private:
     struct Read;
@@ -77,10 +76,10 @@ class RunningModel {
         StartTimes start_times;
         Capacity capacity;
         std::unique_ptr<Forward> forward;
+        std::unique_ptr<Parts> left_before;  ///< of another model, where the GPU hangs
     };
 
     std::unique_ptr<Parts> parts_;
-    std::atomic<bool> is_left_{false};
 };
 
 }  // namespace hone::decoder

@@ -119,7 +119,7 @@ void Forward::capture_graphs() {
             }
         }
     }
-    gpu_.wait();  // until they are on the GPU
+    gpu_.wait_for_load();
 }
 
 const Forward::StepGraph& Forward::graph_of(std::int64_t sequences, std::int64_t kv_len, bool filters,
@@ -222,7 +222,7 @@ void Forward::begin_prepared() {
     const std::int64_t rows = prepared_->rows;
     const UnderWay begun{step.turn, rows, step.one_each ? step.sequences : rows};
     expect_tokens(begun);
-    while (!gpu_.has_copied()) pause();  // also the inputs of one that was prepared and dropped
+    gpu_.wait_for_copies();  // also the inputs of one that was prepared and dropped
     if (!prepared_->is_sent) step.inputs.send(step.sequences, step.one_each ? step.turn : 0);
     if (step.one_each) {
         launch_graph(step);

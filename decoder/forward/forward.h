@@ -93,6 +93,8 @@ class Forward {
     /// Waits until then for the step that finish() is to end. Returns whether that has nothing left to wait
     /// for.
     [[nodiscard]] bool wait_until(std::chrono::steady_clock::time_point end);
+    /// The same without waiting.
+    [[nodiscard]] bool has_ended() const { return has_tokens() || gpu_.done(); }
     /// Waits for the step under way, the older one of two. Returns the tokens, as many as draws. Throws
     /// CudaError, and DecoderError where the GPU left no token of the vocabulary.
     [[nodiscard]] std::vector<int> finish();

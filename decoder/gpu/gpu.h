@@ -2,6 +2,8 @@
 // not outlive it.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <memory>
 
 #include "runtime/cuda/driver.h"
@@ -15,9 +17,10 @@ using Bytes = runtime::DeviceBuffer<std::byte>;
 class Gpu {
   public:
     /// Throws LibraryError or CudaError where there is none. The context is current on the calling thread as
-    /// long as the object lives.
-    explicit Gpu(int device)
-        : driver_(runtime::Driver::load()),
+    /// long as the object lives. `longest_step`: what it may take for a step, or for the inputs of one.
+    explicit Gpu(int device, std::chrono::milliseconds longest_step = std::chrono::minutes(2))
+        : longest_step_(longest_step),
+          driver_(runtime::Driver::load()),
           context_(driver_, device),
           stream_(runtime::create_stream(*driver_)),
           copies_(runtime::create_stream(*driver_)) {}
@@ -31,11 +34,24 @@ class Gpu {
     [[nodiscard]] bool done() const { return done(stream_.get()); }
     /// The same of the copies.
     [[nodiscard]] bool has_copied() const { return done(copies_.get()); }
-    void wait() const {
+    /// Until a step has ended, and all else in the stream. Throws CudaError for what has failed, and as
+    /// hang().
+    void wait() const { wait(stream_.get()); }
+    void wait_for_copies() const { wait(copies_.get()); }
+    /// The same, however long it takes, for weights and graphs that are brought to the GPU.
+    void wait_for_load() const {
         runtime::check(*driver_, driver_->cuStreamSynchronize(stream_.get()), "waiting for the GPU");
     }
 
+    [[nodiscard]] std::chrono::milliseconds longest_step() const { return longest_step_; }
+    /// A step has not ended in the longest time: throws EngineFailure that says so.
+    [[noreturn]] void hang() const;
+    /// Whether that was so. What stands there is to be left as it is, since the driver would wait for work
+    /// that never ends.
+    [[nodiscard]] bool hangs() const { return hangs_; }
+
   private:
+    void wait(CUstream stream) const;
     [[nodiscard]] bool done(CUstream stream) const {
         const CUresult result = driver_->cuStreamQuery(stream);
         if (result == CUDA_ERROR_NOT_READY) return false;
@@ -43,6 +59,8 @@ class Gpu {
         return true;
     }
 
+    std::chrono::milliseconds longest_step_;
+    mutable std::atomic<bool> hangs_{false};
     std::shared_ptr<const runtime::Driver> driver_;
     runtime::PrimaryContext context_;
     runtime::Stream stream_;

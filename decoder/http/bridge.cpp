@@ -99,7 +99,9 @@ void close_behind(const httplib::Request& request, httplib::Response& response) 
 }
 
 /// The exchange of this thread's connection: cpp-httplib's handlers get no word of where a request came from.
-thread_local Exchange* current = nullptr;
+/// Its place is made with the thread: at the first use the C library would end the process where it has no
+/// memory for it.
+[[gnu::tls_model("initial-exec")]] thread_local Exchange* current = nullptr;
 
 class Server final : public httplib::Server {
   public:

@@ -191,6 +191,8 @@ Service::SharedAnswer Service::ask(ApiRequest request, Clock::time_point arrived
             prompt_tokens += prompt.size();
             for (int i = 0; i < request.choices; ++i) texts->add(text_request(request, prompt, number++));
         }
+    } catch (const EngineFailure& failure) {
+        throw ApiError(503, failure.what(), {}, "engine_failed");
     } catch (const DecoderError& error) {
         require_running();
         throw ApiError(400, error.what(), request.is_chat ? "messages" : "prompt");

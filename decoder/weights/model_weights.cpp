@@ -66,7 +66,7 @@ class WeightLoader {
         load_head();
         read_all(std::exchange(pieces_, {}));
         codes_.read(reading_threads, [this](std::int64_t bytes) { report(bytes); });
-        gpu_.wait();
+        gpu_.wait_for_load();
     }
 
   private:

@@ -142,6 +142,8 @@ static void check_tokens(hone_decoder* decoder) {
                   "flags is 1");
     CHECK(hone_decoder_encode(decoder, NULL, 1, 0, NULL, 0, &count) == HONE_NULL_POINTER);
     CHECK(hone_decoder_decode(decoder, NULL, 1, NULL, 0, NULL) == HONE_NULL_POINTER);
+    CHECK_REFUSED(hone_decoder_decode(decoder, ids, (size_t)-1, NULL, 0, &length),
+                  "count is 18446744073709551615; allowed: 0 to 268435456");
 }
 
 /* tests/python/decoder_test.py has conversations; this model has no template for one. */

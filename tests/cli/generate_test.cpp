@@ -241,6 +241,14 @@ TEST_CASE("what hone quantize has packed runs as it is, with the tokenizer that 
               "already, of the format fp8; allowed: what they are, or no --format"));
 }
 
+TEST_CASE("prompts are made up of tokens that the model knows, however few these are") {
+    const Model model;
+    const Ended ended = model.generate({"--prompt-tokens", "100", "--sequences", "2", "-n", "3", "--json"});
+    INFO(ended.err);
+    CHECK(ended.code == 0);
+    CHECK(ended.json()["data"]["stats"]["prompt_tokens"] == 100);
+}
+
 TEST_CASE("what does not go is refused before anything is loaded, by its name") {
     const Model model;
     CHECK(has(model.refusal({"--prompt-ids", "1,x"}), "--prompt-ids: 'x' is no id of a token"));

@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <chrono>
+#include <filesystem>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -130,6 +131,14 @@ TEST_CASE(
     CHECK(ended.err.find(why) != std::string::npos);
 }
 
+TEST_CASE("a GPU that hangs at the first step, which is measured, is an error of its own") {
+    const Served served("launch:match=sample_row:hang");
+    const Ended ended = served.run([](pid_t) {}, {"--max-step-seconds", "0.5"});
+    CHECK(ended.code == 1);
+    CHECK(ended.out.empty());
+    CHECK(ended.err.find("the GPU has not ended a step within 0.5 s: it hangs") != std::string::npos);
+}
+
 TEST_CASE("a GPU that hangs does not keep a server that is asked to stop") {
     const Served served("launch:hang:after=2000");
     std::chrono::steady_clock::time_point asked;
@@ -151,6 +160,19 @@ TEST_CASE("a GPU that hangs does not keep a server that is asked to stop") {
     CHECK(ended.err.find("the GPU had not ended its work 21 s after the process was asked to stop") !=
           std::string::npos);
     CHECK(std::chrono::steady_clock::now() - asked < std::chrono::seconds(60));
+}
+
+TEST_CASE("a server that is asked to stop while it loads its model ends at once, as other processes do") {
+    Served served;
+    const auto begun = served.sandbox.path("compiles");
+    served.sandbox.use_fake_gpus("compile:log=" + begun.string() + ":sleep_us=60000000");
+    const Ended ended = served.run([&](pid_t pid) {
+        for (int i = 0; i < 600 && !std::filesystem::exists(begun); ++i)
+            std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        kill(pid, SIGTERM);
+    });
+    CHECK(ended.code == 128 + SIGTERM);
+    CHECK(ended.err.empty());
 }
 
 TEST_CASE("a made-up model is served, with words for its tokens") {

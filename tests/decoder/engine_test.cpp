@@ -527,8 +527,10 @@ TEST_CASE("tokens of a step are heard also where the next step fails") {
 TEST_CASE("a GPU that hangs is waited for as long as a step may take, and what stands there is left") {
     const test::FakeMachine machine("launch:match=sample_row:hang:after=4");
     {
-        RunningModel model(small_options());
-        Engine engine(model, {.longest_step = std::chrono::milliseconds(300)});
+        ModelOptions options = small_options();
+        options.longest_step = std::chrono::milliseconds(300);
+        RunningModel model(options);
+        Engine engine(model);
         Heard heard;
         engine.submit({.prompt = {1, 2, 3}, .max_new_tokens = 50}, heard.listener());
         CHECK(heard.failure().find("the GPU has not ended a step within 0.3 s: it hangs") !=
@@ -537,6 +539,32 @@ TEST_CASE("a GPU that hangs is waited for as long as a step may take, and what s
         CHECK_THROWS_AS(engine.submit({.prompt = {1}}, heard.listener()), EngineFailure);
     }
     CHECK(machine.live("memory") > 0);
+}
+
+TEST_CASE("a GPU that hangs while its steps are measured is waited for no longer, and left") {
+    const test::FakeMachine machine("launch:match=sample_row:hang:after=9");
+    {
+        ModelOptions options = small_options();
+        options.longest_step = std::chrono::milliseconds(300);
+        RunningModel model(options);
+        CHECK_THROWS_WITH_AS((void)measured_steps(model, 1.5),
+                             doctest::Contains("has not ended a step within 0.3 s: it hangs"), EngineFailure);
+    }
+    CHECK(machine.live("memory") > 0);
+}
+
+TEST_CASE("what the GPU has ended is no hang, however late the process looks") {
+    const test::FakeMachine machine;
+    ModelOptions options = small_options();
+    options.longest_step =
+        std::chrono::milliseconds(0);  // as after a stop that was longer than a step may be
+    RunningModel model(options);
+    Engine engine(model);
+    Heard heard;
+    // More than a step takes: the first steps draw no token, and only the driver says that they have ended.
+    engine.submit({.prompt = std::vector<int>(200, 1), .max_new_tokens = 3}, heard.listener());
+    CHECK(heard.failure().empty());
+    CHECK(heard.tokens().size() == 3);
 }
 
 TEST_CASE("a step that ends without a token, or with one that there is not, fails by its name") {

@@ -1,11 +1,15 @@
 // The server on a scripted engine, over real sockets: what it answers, to whom it says no, and how it ends.
 // Starts threads: the thread sanitizer runs this file, too.
 #include <doctest/doctest.h>
+#include <link.h>
 
 #include <map>
+#include <span>
 #include <sstream>
 #include <string>
+#include <string_view>
 
+#include "decoder/http/library.h"
 #include "tests/decoder/serve_support.h"
 
 using namespace hone;
@@ -519,6 +523,25 @@ TEST_CASE("two servers cannot have one port, and hosts that are none are named")
                           server.port()));
     }
     CHECK_THROWS_AS(decoder::HttpServer({.host = "256.1.1.1", .port = 0}, {}), decoder::ListenError);
+}
+
+TEST_CASE("what the module for HTTP knows of a thread is made with it, and not at its first request") {
+    static_cast<void>(decoder::HttpLibrary::get());
+    bool is_found = false;
+    const auto look = [](dl_phdr_info* object, std::size_t, void* found) {
+        if (std::string_view(object->dlpi_name).find("libhone_http") == std::string_view::npos) return 0;
+        for (const ElfW(Phdr) & part : std::span(object->dlpi_phdr, object->dlpi_phnum)) {
+            if (part.p_type != PT_DYNAMIC) continue;
+            for (const auto* entry = reinterpret_cast<const ElfW(Dyn)*>(object->dlpi_addr + part.p_vaddr);
+                 entry->d_tag != DT_NULL; ++entry) {
+                if (entry->d_tag == DT_FLAGS)
+                    *static_cast<bool*>(found) = (entry->d_un.d_val & DF_STATIC_TLS) != 0;
+            }
+        }
+        return 1;
+    };
+    dl_iterate_phdr(look, &is_found);
+    CHECK(is_found);
 }
 
 TEST_CASE("many clients at a time each get their own text") {

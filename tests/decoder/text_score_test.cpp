@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -55,6 +56,15 @@ TEST_CASE("each token that has another one before it in its window is scored, ov
     check_even(score(model, ids(200), 1, 51), 200);
     check_even(score(model, ids(51), {}, 50), 49);  // nothing stands before the last one
     check_even(score(model, ids(1), 1, 256), 1);
+}
+
+TEST_CASE("a GPU that hangs while a text is scored is waited for no longer") {
+    const test::FakeMachine fakes("launch:match=embedding_rows:hang:after=2");
+    ModelOptions options = test::small_options();
+    options.longest_step = std::chrono::milliseconds(300);
+    RunningModel model(options);
+    CHECK_THROWS_WITH_AS((void)score(model, ids(200), {}, 256),
+                         doctest::Contains("has not ended a step within 0.3 s: it hangs"), EngineFailure);
 }
 
 TEST_CASE("a text without a token to score and a window that does not fit are refused") {
