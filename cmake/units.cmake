@@ -12,6 +12,11 @@ option(HONE_UNITS "Compile several files at a time, for builds of everything" OF
 
 set(hone_unit_files 8)
 set(hone_unit_characters 60000)
+# A file's own names may shadow another's, and what is in its anonymous namespace is said to be in a header.
+set(hone_unit_head "// Put together by cmake/units.cmake.
+#pragma GCC diagnostic ignored \"-Wshadow\"
+#pragma GCC diagnostic ignored \"-Wsubobject-linkage\"
+")
 
 # The last word of each match, which may have a bracket, = or @ (a semicolon) behind it.
 function(hone_last_words text pattern words)
@@ -133,8 +138,7 @@ function(hone_compile_in_units target)
             list(TRANSFORM files REPLACE "(.+)" "#include \"\\1\"\n")
             list(JOIN files "" text)
             set(file ${PROJECT_BINARY_DIR}/units/${target}/${number}.cpp)
-            file(CONFIGURE OUTPUT ${file} @ONLY
-                CONTENT "// Put together by cmake/units.cmake.\n#pragma GCC diagnostic ignored \"-Wshadow\"\n${text}")
+            file(CONFIGURE OUTPUT ${file} @ONLY CONTENT "${hone_unit_head}${text}")
             if(${kind}_options)
                 set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS "${${kind}_options}")
             endif()

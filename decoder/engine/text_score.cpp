@@ -26,10 +26,9 @@ TextScore score(RunningModel& model, std::span<const int> text, std::optional<in
     const std::size_t room = static_cast<std::size_t>(window) - (begin ? 1 : 0);
     TextScore found;
     for (std::size_t start = 0; start < text.size(); start += room) {
-        std::vector<int> ids;
-        if (begin) ids.push_back(*begin);
         const std::span<const int> part = text.subspan(start, std::min(room, text.size() - start));
-        ids.insert(ids.end(), part.begin(), part.end());
+        std::vector<int> ids(part.begin(), part.end());
+        if (begin) ids.insert(ids.begin(), *begin);
         if (ids.size() < 2) continue;  // one token of a window without a beginning
         const std::vector<double> of_window = model.forward().log_probabilities(ids);
         found.log_probabilities.insert(found.log_probabilities.end(), of_window.begin(), of_window.end());

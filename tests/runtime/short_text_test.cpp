@@ -18,7 +18,8 @@ TEST_CASE("a message whose values are short stays as it is, however long it is i
 TEST_CASE("a long value is shown by its ends and its length, with what stands around it") {
     const std::string value = "begin" + std::string(1'000'000, 'x') + "end";
     const std::string head = "begin" + std::string(135, 'x');
-    const std::string tail = std::string(57, 'x') + "end";
+    std::string tail(57, 'x');
+    tail += "end";
     CHECK(with_short_words("key=" + value + ": allowed are 1, 2") ==
           "key=" + head.substr(0, 136) + "..." + tail + " (1000012 bytes): allowed are 1, 2");
     CHECK(with_short_words("no '" + value + "' (allowed: a)").starts_with("no 'begin"));

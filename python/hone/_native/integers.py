@@ -8,6 +8,8 @@ from typing import Any, Optional
 
 def integer(value: Any) -> Optional[int]:
     """None for what is no integer; a bool is none, either."""
+    if type(value) is int:
+        return value
     if isinstance(value, bool):
         return None
     try:

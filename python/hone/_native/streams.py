@@ -15,7 +15,7 @@ def raw_stream(stream: Any) -> int:
     An integer, an object of PyTorch (`cuda_stream`), CuPy (`ptr`), Numba (`handle`), or one with
     `__cuda_stream__`. Raises TypeError, and ValueError for an int that is none.
     """
-    if type(stream) is int or integer(stream) is not None:
+    if type(stream) is int:
         return _handle(stream, "stream")
     if hasattr(stream, "__cuda_stream__"):
         return _handle(stream.__cuda_stream__()[1], "stream")
@@ -26,6 +26,8 @@ def raw_stream(stream: Any) -> int:
             return _handle(found, "stream")
         if found is None and hasattr(stream, attribute):  # ctypes' null pointer
             return 0
+    if integer(stream) is not None:  # asked last, since what is no integer costs an exception
+        return _handle(stream, "stream")
     raise TypeError(
         f"stream: a {type(stream).__name__} is no stream; allowed are an int (CUstream) and objects with "
         f"__cuda_stream__, cuda_stream, ptr or handle"
