@@ -56,6 +56,8 @@ RequestEnd end_of(AnswerEnd end) {
     return RequestEnd::failed;
 }
 
+ApiError engine_failed(const std::string& why) { return {503, why, {}, "engine_failed"}; }
+
 /// Why an answer has no end.
 ApiError error_of(AnswerEnd end, const std::string& failure) {
     if (end == AnswerEnd::client_left)  // who has closed but its own side reads it
@@ -63,8 +65,7 @@ ApiError error_of(AnswerEnd end, const std::string& failure) {
                 "the client closed the connection before its answer was whole; keep it open until then",
                 {},
                 "client_left"};
-    return end == AnswerEnd::failed ? ApiError(503, failure, {}, "engine_failed")
-                                    : ApiError(503, is_stopping, {}, "stopping");
+    return end == AnswerEnd::failed ? engine_failed(failure) : ApiError(503, is_stopping, {}, "stopping");
 }
 
 }  // namespace
@@ -139,8 +140,7 @@ HttpReply Service::models(std::string_view name) const {
 
 void Service::require_running() const {
     if (is_draining_) throw ApiError(503, is_stopping, {}, "stopping");
-    if (const std::string failure = engine_.state().failure; !failure.empty())
-        throw ApiError(503, failure, {}, "engine_failed");
+    if (const std::string failure = engine_.state().failure; !failure.empty()) throw engine_failed(failure);
 }
 
 Service::Place::~Place() {
@@ -192,7 +192,7 @@ Service::SharedAnswer Service::ask(ApiRequest request, Clock::time_point arrived
             for (int i = 0; i < request.choices; ++i) texts->add(text_request(request, prompt, number++));
         }
     } catch (const EngineFailure& failure) {
-        throw ApiError(503, failure.what(), {}, "engine_failed");
+        throw engine_failed(failure.what());
     } catch (const DecoderError& error) {
         require_running();
         throw ApiError(400, error.what(), request.is_chat ? "messages" : "prompt");

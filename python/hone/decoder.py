@@ -461,9 +461,13 @@ def _integer(name: str, value: Any, bits: int) -> int:
     number = integer(value)
     if number is None:
         raise TypeError(f"{name}: {_shown(value)}; allowed is an int")
-    if not -(2**bits) <= number < 2**bits:
+    if not _fits(number, bits):
         raise ValueError(f"{name}: {_shown(number)}; allowed are numbers of {bits + 1} bits")
     return number
+
+
+def _fits(number: int, bits: int) -> bool:
+    return -(1 << bits) <= number < 1 << bits
 
 
 def _flag(name: str, value: bool) -> bool:
@@ -517,7 +521,10 @@ def _ids_of(name: str, ids: Sequence[int]) -> ctypes.Array[c_int32]:
         raise TypeError(f"{name}: a {type(ids).__name__}; allowed are a text and ids, a list of int") from None
     listed = []
     for place, one in enumerate(given):
-        if integer(one) is None:
+        number = integer(one)
+        if number is None:
             raise TypeError(f"{name}[{place}]: {_shown(one)}; allowed is an int, the id of a token")
-        listed.append(_integer(f"{name}[{place}]", one, 31))
+        if not _fits(number, 31):
+            raise ValueError(f"{name}[{place}]: {_shown(number)}; allowed are numbers of 32 bits")
+        listed.append(number)
     return (c_int32 * len(listed))(*listed)

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import typing
 import unittest
 import warnings
 from pathlib import Path
@@ -242,6 +243,22 @@ class Counting(unittest.TestCase):
 
 
 class Handles(unittest.TestCase):
+    def destroyed_of_interrupted(self, make: str, destroy: str, call: typing.Callable[[], object]) -> typing.List[bool]:
+        """Ctrl-C comes when the library is done: whether each handle that is destroyed then is one."""
+        loaded, destroyed = library.library(), []
+        made, gone = getattr(loaded, make), getattr(loaded, destroy)
+
+        def interrupted(*arguments) -> int:
+            made(*arguments)
+            raise KeyboardInterrupt
+
+        spy = lambda handle: destroyed.append(handle.value is not None) or gone(handle)  # noqa: E731
+        with mock.patch.object(loaded, destroy, spy):
+            with mock.patch.object(loaded, make, interrupted), self.assertRaises(KeyboardInterrupt):
+                call()
+            gc.collect()
+        return destroyed
+
     def test_an_operators_handle_goes_with_its_last_reference(self) -> None:
         destroyed = []
         destroy = library.library().hone_operator_destroy
@@ -254,34 +271,15 @@ class Handles(unittest.TestCase):
             self.assertEqual(destroyed, [handle])
 
     def test_a_runtime_whose_making_is_interrupted_leaves_nothing(self) -> None:
-        loaded = library.library()
-        create, destroy, destroyed = loaded.hone_runtime_create, loaded.hone_runtime_destroy, []
-
-        def interrupted(*arguments) -> int:
-            create(*arguments)
-            raise KeyboardInterrupt
-
-        spy = lambda handle: destroyed.append(handle.value is not None) or destroy(handle)  # noqa: E731
-        with mock.patch.object(loaded, "hone_runtime_create", interrupted):
-            with mock.patch.object(loaded, "hone_runtime_destroy", spy), self.assertRaises(KeyboardInterrupt):
-                runtime.Runtime(0, allow_compile=True)
+        destroyed = self.destroyed_of_interrupted(
+            "hone_runtime_create", "hone_runtime_destroy", lambda: runtime.Runtime(0, allow_compile=True)
+        )
         self.assertEqual(destroyed, [True])
 
     def test_one_whose_making_is_interrupted_leaves_nothing(self) -> None:
-        """Ctrl-C comes when the library is done."""
-        loaded = library.library()
-        prepare, destroy, destroyed = loaded.hone_rms_norm_prepare, loaded.hone_operator_destroy, []
-
-        def interrupted(*arguments) -> int:
-            prepare(*arguments)
-            raise KeyboardInterrupt
-
-        spy = lambda handle: destroyed.append(handle.value is not None) or destroy(handle)  # noqa: E731
-        with mock.patch.object(loaded, "hone_operator_destroy", spy):
-            with mock.patch.object(loaded, "hone_rms_norm_prepare", interrupted):
-                with self.assertRaises(KeyboardInterrupt):
-                    hone.prepare(hone.RmsNorm(64, max_rows=1))
-            gc.collect()
+        destroyed = self.destroyed_of_interrupted(
+            "hone_rms_norm_prepare", "hone_operator_destroy", lambda: hone.prepare(hone.RmsNorm(64, max_rows=1))
+        )
         self.assertEqual(destroyed, [True])
 
     def test_a_copy_is_the_operator_itself_and_a_pickle_prepares_anew(self) -> None:
