@@ -20,20 +20,20 @@ Explanation chosen(Runtime& runtime, const Problem& problem, std::int64_t tokens
     return runtime::dispatcher_of(runtime).explain(problem, {tokens});
 }
 
-bool is_ring(const Problem& problem, const Explanation& chosen) {
+std::string_view variant_of(const Problem& problem, const Explanation& chosen) {
     const std::optional<Candidate> kernel = parse_candidate(*problem.family, chosen.bucket.candidate);
-    return kernel && kernel->variant->name == "ring";
+    return kernel ? kernel->variant->name : std::string_view();
 }
 
 /// Whether the kernel that is chosen writes and takes squares beside its products, and the step is shorter
-/// for it: the kernel won in a step that shares norms, or the product alone would have the same. Where
-/// another one is faster alone, norms by themselves are no reason to leave it.
+/// for it: the kernel won in a step that shares norms, or it is a ring as the product alone would have.
+/// Where another one is faster alone, norms by themselves are no reason to leave it.
 bool hides_norms(Runtime& runtime, const Problem& problem, std::int64_t tokens) {
     const Explanation sharing = chosen(runtime, problem, tokens);
-    if (!is_ring(problem, sharing)) return false;
     if (sharing.bucket.origin == Origin::exact && !sharing.chain.empty()) return true;
+    if (tokens > most_by_kin || variant_of(problem, sharing) != "ring") return false;
     const Problem alone = problem.family->kin(problem).value();
-    return tokens <= most_by_kin && is_ring(alone, chosen(runtime, alone, tokens));
+    return variant_of(alone, chosen(runtime, alone, tokens)) == "ring";
 }
 
 std::int64_t bytes_between(const models::Model& model, std::int64_t tokens) {

@@ -19,11 +19,17 @@ std::int64_t blocks(const LinearProblem& p, const FewTokensConfig& c, const Devi
     return std::min(steps(p, c), std::max<std::int64_t>(resident, 1)) * group_count;
 }
 
+Launch product(const Kernel& kernel, const LinearProblem& p, const FewTokensConfig& c,
+               const DeviceTraits& traits) {
+    Launch product = launch(kernel, grid_of(blocks(p, c, traits)), c.threads());
+    product.programmatic = c.programmatic != 0;
+    return product;
+}
+
 Plan plan(std::span<const Kernel, 2> kernels, const LinearProblem& p, const FewTokensConfig& c,
           const DeviceTraits& traits) {
-    Launch product = launch(kernels[0], grid_of(blocks(p, c, traits)), c.threads());
-    product.programmatic = c.programmatic != 0;
-    return c.fold_norm != 0 ? plan_of(product) : normalize_first(p, plan_of(product), kernels[1]);
+    const Plan alone = plan_of(product(kernels[0], p, c, traits));
+    return c.fold_norm != 0 ? alone : normalize_first(p, alone, kernels[1]);
 }
 
 }  // namespace hone::linear::few_tokens

@@ -11,12 +11,15 @@
 //
 // A norm may be folded into the products: a lane, which sees every column of x that its warp multiplies, adds
 // up the squares on the way and multiplies x with the norm's weight; the results are multiplied with
-// 1 / sqrt(mean(x^2) + epsilon), for which the warps' squares meet as their sums do.
+// 1 / sqrt(mean(x^2) + epsilon), for which the warps' squares meet as their sums do. Behind a norm that is
+// shared (shared_norm.cuh) the squares come from memory: a lane asks for its part of their slots before it
+// multiplies.
 #pragma once
 
 #include "device/packet.cuh"
 #include "device/sync.cuh"
 #include "device/tma.cuh"
+#include "linear/shared_norm.cuh"
 #include "linear/tensors.cuh"
 
 namespace hone::linear {
@@ -31,6 +34,8 @@ inline constexpr int block_tokens = Tuned::tokens;
 inline constexpr bool walks = Tuned::blocks_per_sm != 0;
 /// Whether the norm is part of the products: else x comes normalized.
 inline constexpr bool folds_norm = has_norm && Tuned::fold_norm != 0;
+/// Whether sums are multiplied with what follows from a token's squares.
+__device__ constexpr bool takes_factors() { return folds_norm || takes_squares(); }
 /// Elements of one access.
 inline constexpr int vector = 16 / sizeof(Element);
 static_assert(in % vector == 0, "rows start at multiples of 16 bytes");
@@ -104,6 +109,13 @@ class FewTokens {
     __device__ float norm_factor(float squares) const {
         return rsqrtf(squares * (1.0f / in) + tensors_.epsilon);
     }
+    /// Behind a norm that is shared: the part of a token's squares that this lane has of a group of warps.
+    template <class AnyTensors = Tensors>
+    __device__ float lane_squares(int token, int k_warp) const {
+        const AnyTensors& tensors = tensors_;
+        return linear::lane_squares<32 * k_warps>(tensors, first_token_ + token,
+                                                  k_warp * 32 + static_cast<int>(threadIdx.x) % 32);
+    }
     /// Row `row`, column `column` of the `product`-th weight.
     __device__ const Element* weight_at(int product, int row, int column) const {
         return product == 0 ? tensors_.weight + row * tensors_.weight_stride + column
@@ -147,7 +159,7 @@ struct Partials {
     }
 };
 
-/// What a token's sums have to be multiplied with where the norm is folded.
+/// What a token's sums have to be multiplied with.
 template <int rows>
 __device__ inline float norm_factor(Partials<rows>& partials, const FewTokens& call, int buffer, int group,
                                     int token) {
@@ -156,6 +168,31 @@ __device__ inline float norm_factor(Partials<rows>& partials, const FewTokens& c
     for (int warp = 0; warp < k_warps; ++warp) squares += partials.squares(buffer, group, warp, token);
     return call.norm_factor(squares);
 }
+
+/// Lanes' parts of tokens' squares; nothing where no norm is part of the products.
+struct LaneSquares {
+    float tokens[block_tokens] = {};
+
+    /// Asks for those of a norm that is shared.
+    template <class Call>
+    __device__ void load(const Call& call, int k_warp) {
+        if constexpr (takes_squares()) {
+#pragma unroll
+            for (int token = 0; token < block_tokens; ++token)
+                tokens[token] = call.lane_squares(token, k_warp);
+        }
+    }
+    /// Leaves a warp's sums for the group; those that are added up on the way begin anew.
+    template <int rows>
+    __device__ void leave(Partials<rows>& partials, int buffer, int group, int k_warp) {
+#pragma unroll
+        for (int token = 0; token < block_tokens; ++token) {
+            const float sum = reduce_lanes<Sum, 32>(tokens[token]);
+            if constexpr (!takes_squares()) tokens[token] = 0.0f;
+            if (threadIdx.x % 32 == 0) partials.squares(buffer, group, k_warp, token) = sum;
+        }
+    }
+};
 
 /// Adds the partial sums of a group's rows and writes the results.
 template <int rows>
@@ -172,7 +209,7 @@ __device__ inline void add_and_store(Partials<rows>& partials, const FewTokens& 
             for (int warp = 0; warp < k_warps; ++warp)
                 sums[product] += partials.sums[buffer][group][warp][product][token][row];
         }
-        if constexpr (folds_norm) {
+        if constexpr (takes_factors()) {
             const float factor = norm_factor(partials, call, buffer, group, token);
 #pragma unroll
             for (int product = 0; product < products; ++product) sums[product] *= factor;
@@ -182,15 +219,17 @@ __device__ inline void add_and_store(Partials<rows>& partials, const FewTokens& 
 }
 
 /// Walks over steps; load(rows, batch, held) and multiply(batch, held) handle batches of weights,
-/// finish(rows, buffer) a step's sums. Not unrolled: in straight code the assembler moves loads down to
-/// their uses, and fewer are in flight.
-template <int rows, int batches, class Held, class Load, class Multiply, class Finish>
-__device__ inline void stream(const FewTokens& call, int group, Load load, Multiply multiply, Finish finish) {
+/// finish(rows, buffer) a step's sums. begin() is called when what the kernel before writes is there. Not
+/// unrolled: in straight code the assembler moves loads down to their uses, and fewer are in flight.
+template <int rows, int batches, class Held, class Load, class Begin, class Multiply, class Finish>
+__device__ inline void stream(const FewTokens& call, int group, Load load, Begin begin, Multiply multiply,
+                              Finish finish) {
     constexpr int steps = (out + rows * row_warps - 1) / (rows * row_warps);
     Rows<rows> current_rows(call.first_step, group);
     Held held;
     load(current_rows, 0, held);
     if constexpr (Tuned::programmatic != 0) wait_for_predecessor();
+    begin();
     int buffer = 0;
     for (int step = call.first_step; step < steps; step += call.step_stride) {
         const int next = walks ? step + call.step_stride : steps;

@@ -28,7 +28,10 @@ namespace few_tokens {
 [[nodiscard]] std::int64_t steps(const LinearProblem&, const FewTokensConfig&);
 /// Blocks of a launch.
 [[nodiscard]] std::int64_t blocks(const LinearProblem&, const FewTokensConfig&, const DeviceTraits&);
-/// The first of the kernels over all groups and steps, behind the second one where a norm is not folded.
+/// The kernel over all groups and steps.
+[[nodiscard]] Launch product(const Kernel& kernel, const LinearProblem&, const FewTokensConfig&,
+                             const DeviceTraits&);
+/// The first of the kernels so, behind the second one where a norm is not folded.
 [[nodiscard]] Plan plan(std::span<const Kernel, 2> kernels, const LinearProblem&, const FewTokensConfig&,
                         const DeviceTraits&);
 

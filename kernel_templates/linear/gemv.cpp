@@ -1,5 +1,6 @@
 #include "kernel_templates/kit/fallbacks.h"
 #include "kernel_templates/linear/few_tokens_rules.h"
+#include "kernel_templates/linear/few_tokens_tunables.h"
 #include "kernel_templates/linear/gemv_plan.h"
 #include "kernel_templates/linear/variants.h"
 
@@ -7,21 +8,6 @@ namespace hone::linear {
 namespace {
 
 using namespace few_tokens;
-
-constexpr auto tunables = tunables_of({
-    tunable<&FewTokensConfig::tokens>("tokens of a block", {1, 2, 4, 8}),
-    tunable<&FewTokensConfig::rows>("rows of the weight that a warp multiplies together", {1, 2, 4}),
-    tunable<&FewTokensConfig::k_warps>("warps that share a row", {1, 2, 4, 8}),
-    tunable<&FewTokensConfig::row_warps>("groups of them in a block", {1, 2, 4, 8}),
-    tunable<&FewTokensConfig::unroll>("accesses to each row that a thread keeps in flight", {1, 2, 4}),
-    tunable<&FewTokensConfig::load_hint>("of weights: 1 not into level 1, 3 and first to leave level 2",
-                                         {1, 3}),
-    tunable<&FewTokensConfig::blocks_per_sm>("0: a block takes one step; else resident blocks that walk",
-                                             {0, 2, 4}),
-    programmatic_launch<&FewTokensConfig::programmatic>(),
-    tunable<&FewTokensConfig::fold_norm>("1: a norm is part of the products, 0: a launch before them",
-                                         {0, 1}),
-});
 
 std::int64_t elements_per_access(const LinearProblem& p) { return 16 / p.element_bytes(); }
 
@@ -37,7 +23,7 @@ std::int64_t registers(const LinearProblem& p, const FewTokensConfig& c) {
 constexpr Constraint constraints[] = {
     rule("rows must start at multiples of 16 bytes",
          [](const LinearProblem& p) { return p.in % elements_per_access(p) == 0; }),
-    holds_up_to_8_tokens<tunables>,
+    holds_up_to_8_tokens<gemv_tunables>,
     rule("blocks have 4 to 8 warps",
          [](const FewTokensConfig& c) { return c.threads() >= 128 && c.threads() <= 256; }),
     two_to_eight_loads<loads>,
@@ -95,7 +81,7 @@ std::optional<FewTokensConfig> fallback(const Problem& problem, const DeviceTrai
 const Variant gemv{.name = "gemv",
                    .summary = "1 to 8 tokens: weights stream through registers, products on the CUDA cores",
                    .source = "linear/gemv.cu",
-                   .tunables = tunables,
+                   .tunables = gemv_tunables,
                    .constraints = constraints,
                    .kernels = gemv_kernels,
                    .plan = typed<gemv_plan>,

@@ -128,7 +128,8 @@ __device__ inline void run(const Tensors& tensors) {
         }
         add_and_store(partials, call, buffer, group, k_warp, place);
     };
-    stream<rows, batches, Held>(call, group, load, multiply, finish);
+    stream<rows, batches, Held>(
+        call, group, load, [] {}, multiply, finish);
 }
 
 }  // namespace hone::linear::mma

@@ -37,11 +37,21 @@ struct Results {
     template <bool whole>
     __device__ void finish_columns(Pair at, float& first, float& second) const {
         const int column = whole ? at.column : min(at.column, out - 2);
-        if constexpr (has_bias) add_pair(bias + column, first, second);
+        activate_columns(column, first, second);
+        if constexpr (has_residual) add(residual_of(min(at.token, tokens - 1), column), first, second);
+    }
+    /// The same without the residual, and this, of columns and a token that exist.
+    __device__ void activate_columns(int column, float& first, float& second) const {
+        if constexpr (has_bias) add(load_packet<Element, 2>(bias + column), first, second);
         first = activate(first);
         second = activate(second);
-        if constexpr (has_residual)
-            add_pair(residual + min(at.token, tokens - 1) * residual_stride + column, first, second);
+    }
+    __device__ Packet<Element, 2> residual_of(int token, int column) const {
+        return load_packet<Element, 2>(residual + token * residual_stride + column);
+    }
+    __device__ static void add(const Packet<Element, 2>& pair, float& first, float& second) {
+        first += to_float(pair.elements[0]);
+        second += to_float(pair.elements[1]);
     }
 
     template <bool swapped>
@@ -56,13 +66,6 @@ struct Results {
             if (at.token < tokens && at.column < out)
                 *reinterpret_cast<uint32*>(result + at.token * out_stride + at.column) = pair;
         }
-    }
-
-  private:
-    __device__ static void add_pair(const Element* from, float& first, float& second) {
-        const auto pair = load_packet<Element, 2>(from);
-        first += to_float(pair.elements[0]);
-        second += to_float(pair.elements[1]);
     }
 };
 

@@ -29,17 +29,18 @@ __device__ constexpr bool gives_squares() {
     return false;
 }
 
-/// A lane's part of a token's squares, all of them asked for together; of a token that does not exist, of the
-/// last.
-template <class AnyTensors>
-__device__ inline float lane_squares(const AnyTensors& tensors, int64 token) {
+/// A lane's part of a token's squares, which `lanes` lanes share, all of them asked for together; of a token
+/// that does not exist, of the last.
+template <int lanes = 32, class AnyTensors>
+__device__ inline float lane_squares(const AnyTensors& tensors, int64 token,
+                                     int lane = static_cast<int>(threadIdx.x) % 32) {
     constexpr int slots = in / square_columns;
-    const float* const row = tensors.norm_squares + min(token, tensors.tokens - 1) * slots;
+    const float* const row = tensors.norm_squares + min(token, int64{tensors.tokens} - 1) * slots;
     float sum = 0.0f;
 #pragma unroll
-    for (int first = 0; first < slots; first += 32) {
-        const int slot = first + static_cast<int>(threadIdx.x) % 32;
-        if (first + 32 <= slots || slot < slots) sum += row[slot];
+    for (int first = 0; first < slots; first += lanes) {
+        const int slot = first + lane;
+        if (first + lanes <= slots || slot < slots) sum += row[slot];
     }
     return sum;
 }

@@ -1,4 +1,5 @@
 #include "kernel_templates/linear/few_tokens_rules.h"
+#include "kernel_templates/linear/few_tokens_tunables.h"
 #include "kernel_templates/linear/strips_plan.h"
 #include "kernel_templates/linear/variants.h"
 
@@ -6,20 +7,6 @@ namespace hone::linear {
 namespace {
 
 using namespace few_tokens;
-
-constexpr auto tunables = tunables_of({
-    tunable<&FewTokensConfig::tokens>("tokens of a block", {2, 4, 8}),
-    tunable<&FewTokensConfig::rows>("rows of the weight that a warp multiplies together", {1, 2, 4, 8, 16}),
-    tunable<&FewTokensConfig::k_warps>("warps that share a row", {1, 2, 4, 8, 16}),
-    tunable<&FewTokensConfig::row_warps>("groups of them in a block", {1, 2, 4, 8}),
-    tunable<&FewTokensConfig::unroll>("strips of each row that a warp keeps in flight", {1, 2, 4}),
-    tunable<&FewTokensConfig::load_hint>("of weights: 1 not into level 1, 3 and first to leave level 2",
-                                         {1, 3}),
-    tunable<&FewTokensConfig::blocks_per_sm>("0: a block takes one step; else resident blocks that walk",
-                                             {0, 2, 4}),
-    programmatic_launch<&FewTokensConfig::programmatic>(),
-    tunable<&FewTokensConfig::fold_norm>("0: a norm is a launch before the products", {0}),
-});
 
 std::int64_t parts(const FewTokensConfig& c) { return 16 / c.tokens; }
 /// Rows that an instruction has, and loads of 16 bytes that a thread has under way.
@@ -35,7 +22,7 @@ constexpr Constraint constraints[] = {
     elements_of_tensor_cores,
     rows_are_aligned,
     more_than_a_token,
-    holds_up_to_8_tokens<tunables>,
+    holds_up_to_8_tokens<strips_tunables>,
     rule("rows fill instructions, up to four of them",
          [](const FewTokensConfig& c) { return c.rows % mma_rows(c) == 0 && c.rows <= 4 * mma_rows(c); }),
     rule("blocks have 4 to 16 warps",
@@ -74,7 +61,7 @@ const Variant strips{
     .summary = "2 to 8 tokens: weights stream in long strips of rows through registers into tensor cores",
     .source = "linear/strips.cu",
     .min_arch = {8, 0, false},
-    .tunables = tunables,
+    .tunables = strips_tunables,
     .constraints = constraints,
     .kernels = strips_kernels,
     .plan = typed<strips_plan>,

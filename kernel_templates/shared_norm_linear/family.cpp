@@ -5,6 +5,7 @@
 #include "kernel_templates/kit/work.h"
 #include "kernel_templates/linear/ring/plan.h"
 #include "kernel_templates/linear/variants.h"
+#include "kernel_templates/linear/wgmma/plan.h"
 #include "kernel_templates/shared_norm_linear/shared_norm_linear.h"
 #include "kernel_templates/shared_norm_linear/sharing.h"
 
@@ -16,10 +17,12 @@ namespace shared_norm_linear {
 
 // linear's plans know x, its stride and so on by their places.
 static_assert(x == static_cast<int>(linear::x) && weight == static_cast<int>(linear::weight) &&
-              up == static_cast<int>(linear::up) && workspace == static_cast<int>(linear::workspace) &&
+              up == static_cast<int>(linear::up) && out == static_cast<int>(linear::out) &&
+              workspace == static_cast<int>(linear::workspace) &&
               x_stride == static_cast<int>(linear::x_stride) &&
               weight_stride == static_cast<int>(linear::weight_stride) &&
-              up_stride == static_cast<int>(linear::up_stride));
+              up_stride == static_cast<int>(linear::up_stride) &&
+              out_stride == static_cast<int>(linear::out_stride));
 
 Problem linear_problem(const Problem& sharing) {
     const linear::LinearProblem p = SharedNormProblem(sharing).product();
@@ -31,7 +34,7 @@ Problem linear_problem(const Problem& sharing) {
 
 namespace {
 
-const Variant* const variants[] = {&ring, &plain};
+const Variant* const variants[] = {&ring, &wgmma, &strips, &gemv, &plain};
 
 std::string validate(const Problem& problem) {
     if (std::string error = wrong_sharing(SharedNormProblem(problem)); !error.empty()) return error;
@@ -52,12 +55,19 @@ Work work(const Problem& problem) {
 std::optional<Problem> kin(const Problem& problem) { return linear_problem(problem); }
 /// Blocks of a cluster own shares of a tile's rows; where these are no whole slots, a block takes a tile
 /// alone.
+Config ring_from_kin(const SharedNormProblem& p, linear::RingConfig config) {
+    if (p.next_norm && config.rows / config.cluster_k % linear::square_columns != 0) config.cluster_k = 1;
+    return config_of(config);
+}
+
 Candidate from_kin(const Problem& problem, const Candidate& candidate) {
-    if (candidate.variant != &linear::ring) return candidate;
-    auto config = values_of<linear::RingConfig>(candidate.config);
-    if (SharedNormProblem(problem).next_norm && config.rows / config.cluster_k % linear::square_columns != 0)
-        config.cluster_k = 1;
-    return {&ring, config_of(config)};
+    if (candidate.variant == &linear::ring)
+        return {&ring,
+                ring_from_kin(SharedNormProblem(problem), values_of<linear::RingConfig>(candidate.config))};
+    if (candidate.variant == &linear::wgmma) return {&wgmma, candidate.config};
+    if (candidate.variant == &linear::strips) return {&strips, candidate.config};
+    if (candidate.variant == &linear::gemv) return {&gemv, candidate.config};
+    return candidate;
 }
 
 constexpr Kernel reference_kernels[] = {{"shared_norm_linear_reference", call_args}};

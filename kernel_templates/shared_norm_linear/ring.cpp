@@ -1,6 +1,7 @@
 // Variant ring: the space of linear's, predicted as the product without a norm.
 #include "kernel_templates/linear/ring/tunables.h"
 #include "kernel_templates/linear/variants.h"
+#include "kernel_templates/shared_norm_linear/as_linear.h"
 #include "kernel_templates/shared_norm_linear/ring_plan.h"
 
 namespace hone::shared_norm_linear {
@@ -18,15 +19,8 @@ constexpr Constraint constraints[] = {
          [](const SharedNormProblem& p, const RingConfig& c) {
              return !p.next_norm || c.rows / c.cluster_k % linear::square_columns == 0;
          }),
-    {"what linear's ring asks for",
-     [](const Problem& problem, const Config& config, const DeviceTraits& traits) {
-         return allowed(linear_problem(problem), {&linear::ring, config}, traits);
-     }},
+    {"what linear's ring asks for", allowed_as_linear<linear::ring>},
 };
-
-double predict(const Problem& problem, const Config& config, const DeviceTraits& traits) {
-    return predicted_us(linear_problem(problem), {&linear::ring, config}, traits);
-}
 
 /// linear's, where its tiles have whole slots.
 std::optional<Config> fallback(const Problem& problem, const DeviceTraits& traits) {
@@ -47,6 +41,6 @@ const Variant ring{.name = "ring",
                    .plan = typed<ring_plan>,
                    .fallback = fallback,
                    .access_elements = [](const Problem&, const Config&) { return std::int64_t{8}; },
-                   .predict_us = predict};
+                   .predict_us = as_linear<linear::ring>};
 
 }  // namespace hone::shared_norm_linear

@@ -31,6 +31,9 @@ struct SharedNormProblem : Fields, Slots<SharedNormProblem> {
 [[nodiscard]] Problem linear_problem(const Problem& sharing);
 
 extern const Variant ring;
+extern const Variant wgmma;
+extern const Variant strips;
+extern const Variant gemv;
 extern const Variant plain;
 
 }  // namespace hone::shared_norm_linear

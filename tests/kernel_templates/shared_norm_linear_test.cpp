@@ -2,13 +2,17 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "kernel_templates/catalog.h"
 #include "kernel_templates/kit/tunables.h"
 #include "kernel_templates/linear/ring/plan.h"
 #include "kernel_templates/linear/variants.h"
 #include "kernel_templates/shared_norm_linear/ring_plan.h"
+#include "kernel_templates/shared_norm_linear/wgmma_plan.h"
 #include "kernel_templates/space.h"
 
 using namespace hone;
@@ -112,6 +116,80 @@ TEST_CASE("its ring is launched as linear's, with a place for each token's facto
     }
 }
 
+TEST_CASE(
+    "its wgmma has all tokens in one tile, and in front of a norm whole slots in each block of a cluster") {
+    const auto configs_of = [](const Problem& problem) {
+        std::vector<linear::WgmmaConfig> configs;
+        for (const Config& config : enumerate(problem, shared_norm_linear::wgmma, h100())) {
+            REQUIRE(allowed(shared_norm_linear::linear_problem(problem), {&linear::wgmma, config}, h100()));
+            configs.push_back(values_of<linear::WgmmaConfig>(config));
+        }
+        return configs;
+    };
+    const std::string in_front = "dtype=bf16 next_norm=yes residual=yes in=4096 out=4096 tokens=";
+    for (const std::int64_t tokens : {48, 64, 100, 128}) {
+        const std::vector<linear::WgmmaConfig> configs =
+            configs_of(problem_of(in_front + std::to_string(tokens)));
+        CHECK(!configs.empty());
+        for (const linear::WgmmaConfig& c : configs) {
+            REQUIRE(tokens <= c.tile_m);
+            REQUIRE(c.swapped == 0);
+            REQUIRE(c.cluster_k > 1);
+            REQUIRE(c.tile_n / c.cluster_k % linear::square_columns == 0);
+        }
+    }
+    const std::vector<linear::WgmmaConfig> gates =
+        configs_of(problem_of("dtype=bf16 norm=yes gated=yes activation=silu in=4096 out=14336 tokens=64"));
+    CHECK(std::ranges::any_of(gates, [](const linear::WgmmaConfig& c) { return c.ping_pong != 0; }));
+    CHECK(configs_of(problem_of("dtype=bf16 norm=yes in=4096 out=6144 tokens=32")).empty());  // half a tile
+}
+
+TEST_CASE("its wgmma is launched as linear's, with a factor for each row behind a norm and a barrier") {
+    for (const std::string& text :
+         {std::string("dtype=bf16 next_norm=yes residual=yes in=4096 out=4096 tokens=64"),
+          std::string("dtype=bf16 norm=yes in=4096 out=6144 tokens=64")}) {
+        const Problem problem = problem_of(text);
+        const Problem plain = shared_norm_linear::linear_problem(problem);
+        const bool takes = text.find(" norm=yes") != std::string::npos;
+        for (const Config& config : enumerate(problem, shared_norm_linear::wgmma, h100())) {
+            const auto c = values_of<linear::WgmmaConfig>(config);
+            const Plan ours = shared_norm_linear::wgmma.plan(problem, config, h100());
+            const Plan theirs = linear::wgmma.plan(plain, config, h100());
+            const auto g = shared_norm_linear::geometry(shared_norm_linear::SharedNormProblem(problem), c);
+            REQUIRE(ours.launch_count == 1);
+            REQUIRE(ours.launches[0].grid == theirs.launches[0].grid);
+            REQUIRE(ours.launches[0].block == theirs.launches[0].block);
+            REQUIRE(ours.launches[0].cluster == theirs.launches[0].cluster);
+            REQUIRE(ours.launches[0].shared_bytes == static_cast<std::uint32_t>(g.shared_bytes()));
+            REQUIRE(g.shared_bytes() <= 227 * 1024 / c.blocks_per_sm);
+            REQUIRE(g.factor_bytes() == (takes ? 4 * c.tile_m : 0));
+            REQUIRE(g.factors_at() == g.barriers_at() + 8 * g.barrier_count());
+        }
+    }
+}
+
+TEST_CASE("its gemv and strips are linear's, behind a norm alone") {
+    const Problem problem =
+        problem_of("dtype=bf16 norm=yes gated=yes activation=silu in=4096 out=14336 tokens=4");
+    const Problem plain = shared_norm_linear::linear_problem(problem);
+    for (const auto& [ours, theirs] : {std::pair{&shared_norm_linear::gemv, &linear::gemv},
+                                       std::pair{&shared_norm_linear::strips, &linear::strips}}) {
+        const std::vector<Config> configs = enumerate(problem, *ours, h100());
+        CHECK(!configs.empty());
+        CHECK(configs == enumerate(plain, *theirs, h100()));
+        for (const Config& config : configs) {
+            const Plan plan = ours->plan(problem, config, h100());
+            const Plan of_product = theirs->plan(plain, config, h100());
+            REQUIRE(plan.launch_count == 1);
+            REQUIRE(plan.launches[0].grid == of_product.launches[0].grid);
+            REQUIRE(plan.launches[0].programmatic == of_product.launches[0].programmatic);
+        }
+        CHECK(enumerate(problem_of("dtype=bf16 next_norm=yes residual=yes in=4096 out=4096 tokens=4"), *ours,
+                        h100())
+                  .empty());
+    }
+}
+
 TEST_CASE("winners of linear's ring serve it, also those of clusters whose blocks' rows are no whole slots") {
     const Problem problem = problem_of("dtype=bf16 next_norm=yes residual=yes in=4096 out=4096 tokens=16");
     const Problem kin = problem.family->kin(problem).value();
@@ -130,6 +208,13 @@ TEST_CASE("winners of linear's ring serve it, also those of clusters whose block
     CHECK(ours(halves) == "ring tokens=16 " + halves);
     CHECK(ours("rows=48 consumers=2 stage_columns=128 stages=12 cluster_k=2" + rest) ==
           "ring tokens=16 rows=48 consumers=2 stage_columns=128 stages=12 cluster_k=1" + rest);
+    const Candidate wide =
+        parse_candidate(*kin.family,
+                        "wgmma tile_m=64 tile_n=64 consumers=1 ping_pong=0 blocks_per_sm=1 "
+                        "swapped=0 tail_split=0 cluster_k=2 staged=0 raster=8 l2_hint=1 "
+                        "programmatic=1 neighbours=1")
+            .value();
+    CHECK(to_string(problem.family->from_kin(problem, wide)) == to_string(wide));
     const Candidate other{find_variant(*kin.family, "mma"), {}};
     CHECK(problem.family->from_kin(problem, other) == other);  // which is none of the family's
 }

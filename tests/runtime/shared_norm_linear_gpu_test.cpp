@@ -5,6 +5,7 @@
 #include <cmath>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernel_templates/shared_norm_linear/shared_norm_linear.h"
@@ -46,6 +47,7 @@ class SharingCase {
     }
 
     [[nodiscard]] const Problem& problem() const { return problem_; }
+    [[nodiscard]] std::int64_t tokens() const { return p_.tokens; }
     [[nodiscard]] HostTensor& host(int pointer) { return host_[static_cast<std::size_t>(pointer)]; }
     [[nodiscard]] const HostTensor& host(int pointer) const {
         return host_[static_cast<std::size_t>(pointer)];
@@ -153,11 +155,13 @@ std::vector<Candidate> spread(const Problem& problem, const Variant& variant, st
 
 void check(const std::string& text, std::size_t count, int launches = 1, std::int64_t padding = 0) {
     SharingCase sharing(text, padding);
-    for (const Variant* variant : {&shared_norm_linear::ring, &shared_norm_linear::plain}) {
+    for (const Variant* variant : sharing.problem().family->variants) {
         if (!runs_on(*variant, Bench::get().traits)) continue;
         const std::size_t shown = variant == &shared_norm_linear::plain ? 2 : count;
         const std::vector<Candidate> chosen = spread(sharing.problem(), *variant, shown);
-        CHECK(!chosen.empty());
+        const bool has_some = variant == &shared_norm_linear::plain ||
+                              (variant == &shared_norm_linear::ring && sharing.tokens() <= 64);
+        CHECK((!has_some || !chosen.empty()));
         for (const Candidate& candidate : chosen) {
             INFO(text << " | " << to_string(candidate));
             CHECK(sharing.fault_of(sharing.run(candidate, launches)) == "");
@@ -165,12 +169,20 @@ void check(const std::string& text, std::size_t count, int launches = 1, std::in
     }
 }
 
+/// Up to `count` of each variant that writes slots with several threads.
+std::vector<Candidate> writers_of_squares(const Problem& problem, std::size_t count) {
+    std::vector<Candidate> all = spread(problem, shared_norm_linear::ring, count);
+    for (Candidate& candidate : spread(problem, shared_norm_linear::wgmma, count))
+        all.push_back(std::move(candidate));
+    return all;
+}
+
 std::string tokens_text(std::int64_t tokens) { return " tokens=" + std::to_string(tokens); }
 
 }  // namespace
 
 TEST_CASE("products in front of a norm write sums, these times its weight, and squares") {
-    for (const std::int64_t tokens : {1, 3, 8, 13, 16, 41, 64}) {
+    for (const std::int64_t tokens : {1, 3, 8, 13, 16, 41, 64, 100}) {
         check("dtype=bf16 next_norm=yes residual=yes in=1032 out=2144" + tokens_text(tokens), 6, 5);
         check("dtype=bf16 next_norm=yes residual=yes bias=yes in=520 out=4128" + tokens_text(tokens), 3, 5);
     }
@@ -178,7 +190,7 @@ TEST_CASE("products in front of a norm write sums, these times its weight, and s
 }
 
 TEST_CASE("products behind a norm multiply sums with what squares give") {
-    for (const std::int64_t tokens : {1, 3, 8, 13, 16, 41, 64}) {
+    for (const std::int64_t tokens : {1, 2, 3, 8, 13, 16, 41, 64, 100}) {
         check("dtype=bf16 norm=yes in=1056 out=4104" + tokens_text(tokens), 6, 5);
         check("dtype=bf16 norm=yes gated=yes activation=silu in=1056 out=2056" + tokens_text(tokens), 4, 5);
         check("dtype=bf16 norm=yes bias=yes activation=relu in=544 out=2001" + tokens_text(tokens), 2, 5);
@@ -186,7 +198,7 @@ TEST_CASE("products behind a norm multiply sums with what squares give") {
 }
 
 TEST_CASE("a product between two norms does both, also where rows have strides") {
-    for (const std::int64_t tokens : {2, 8, 20}) {
+    for (const std::int64_t tokens : {2, 8, 20, 50}) {
         check("dtype=bf16 norm=yes next_norm=yes residual=yes in=1024 out=2144" + tokens_text(tokens), 4, 1,
               24);
     }
@@ -199,34 +211,39 @@ TEST_CASE("sums may take the residual's place, and are the same bits each time")
         CHECK(sharing.fault_of(sharing.run(candidate, 1, true)) == "");
     }
     if (!runs_on(shared_norm_linear::ring, Bench::get().traits)) return;
-    for (const Candidate& candidate : spread(sharing.problem(), shared_norm_linear::ring, 4)) {
-        INFO(to_string(candidate));
-        const std::vector<HostTensor> results = sharing.run(candidate, 1, true);
-        CHECK(sharing.fault_of(results) == "");
-        const std::vector<HostTensor> again = sharing.run(candidate, 1, true);
-        for (const int output :
-             {shared_norm_linear::out, shared_norm_linear::scaled, shared_norm_linear::squares})
-            CHECK(again[static_cast<std::size_t>(output)].bytes ==
-                  results[static_cast<std::size_t>(output)].bytes);
+    for (const std::int64_t tokens : {8, 64}) {
+        SharingCase many("dtype=bf16 next_norm=yes residual=yes in=1032 out=2144" + tokens_text(tokens));
+        for (const Candidate& candidate : writers_of_squares(many.problem(), 4)) {
+            INFO(tokens << " tokens | " << to_string(candidate));
+            const std::vector<HostTensor> results = many.run(candidate, 1, true);
+            CHECK(many.fault_of(results) == "");
+            const std::vector<HostTensor> again = many.run(candidate, 1, true);
+            for (const int output :
+                 {shared_norm_linear::out, shared_norm_linear::scaled, shared_norm_linear::squares})
+                CHECK(again[static_cast<std::size_t>(output)].bytes ==
+                      results[static_cast<std::size_t>(output)].bytes);
+        }
     }
 }
 
 TEST_CASE("squares are the same bits whatever the tiles of who wrote them") {
     if (!runs_on(shared_norm_linear::ring, Bench::get().traits)) return;
-    // x and weights of one column: a sum has one term, whose order is none.
-    SharingCase sharing("dtype=bf16 next_norm=yes residual=yes in=1024 out=2144 tokens=8");
-    for (const int pointer : {shared_norm_linear::x, shared_norm_linear::weight}) {
-        const std::int64_t rows = pointer == shared_norm_linear::x ? 8 : 2144;
-        for (std::int64_t r = 0; r < rows; ++r) {
-            for (std::int64_t c = 1; c < 1024; ++c) sharing.host(pointer).set(r, c, 0.0);
+    for (const std::int64_t tokens : {8, 64}) {
+        // x and weights of one column: a sum has one term, whose order is none.
+        SharingCase sharing("dtype=bf16 next_norm=yes residual=yes in=1024 out=2144" + tokens_text(tokens));
+        for (const int pointer : {shared_norm_linear::x, shared_norm_linear::weight}) {
+            const std::int64_t rows = pointer == shared_norm_linear::x ? tokens : 2144;
+            for (std::int64_t r = 0; r < rows; ++r) {
+                for (std::int64_t c = 1; c < 1024; ++c) sharing.host(pointer).set(r, c, 0.0);
+            }
         }
-    }
-    std::vector<std::byte> first;
-    for (const Candidate& candidate : spread(sharing.problem(), shared_norm_linear::ring, 6)) {
-        INFO(to_string(candidate));
-        const auto bytes = sharing.run(candidate)[shared_norm_linear::squares].bytes;
-        if (first.empty()) first = bytes;
-        CHECK(bytes == first);
+        std::vector<std::byte> first;
+        for (const Candidate& candidate : writers_of_squares(sharing.problem(), 6)) {
+            INFO(tokens << " tokens | " << to_string(candidate));
+            const auto bytes = sharing.run(candidate)[shared_norm_linear::squares].bytes;
+            if (first.empty()) first = bytes;
+            CHECK(bytes == first);
+        }
     }
 }
 
@@ -265,7 +282,10 @@ TEST_CASE("two products that share a norm make what a norm between them makes") 
 TEST_CASE("small calls of products that share a norm are right") {
     check("dtype=bf16 next_norm=yes residual=yes in=520 out=2144 tokens=1", 3);
     check("dtype=bf16 next_norm=yes residual=yes in=520 out=2144 tokens=8", 4);
+    check("dtype=bf16 norm=yes in=1024 out=272 tokens=1", 4);
+    check("dtype=bf16 norm=yes gated=yes activation=silu in=1024 out=272 tokens=3", 4);
     check("dtype=bf16 norm=yes in=1024 out=272 tokens=5", 4);
+    check("dtype=bf16 norm=yes gated=yes activation=silu in=1024 out=272 tokens=64", 4);
     check("dtype=bf16 norm=yes gated=yes activation=silu in=1024 out=272 tokens=8", 4);
     check("dtype=bf16 norm=yes next_norm=yes residual=yes in=512 out=2144 tokens=40", 4);
 }

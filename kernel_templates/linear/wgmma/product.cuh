@@ -42,6 +42,9 @@
 // it) and `sums` say when, as above. Unlike parts that go through the workspace nothing waits for a block
 // that may not have started: clusters start together.
 //
+// With a norm that is shared (sharing.cuh) three warps of warpgroup 0 that have nothing to copy work out what
+// the rows of x are multiplied with, and one more barrier in each block, `factors`, says that all are there.
+//
 // Programmatic launch: the block starts while the kernel before still runs, and fills its ring with weights;
 // x, the workspace and the results wait for that kernel's end (with programmatic = 3 all weights but the
 // first few wait, too: x would queue behind them). Its own successor it lets start at once, or when its last
@@ -57,8 +60,8 @@ namespace hone::linear::gemm {
 
 /// Registers of a producer's and a consumer's thread; together the file's 64 Ki, in steps of 8.
 inline constexpr bool moves_registers = geometry.blocks_per_sm == 1 && consumers >= 2;
-inline constexpr int producer_registers = consumers == 3 ? 32 : 40;
-inline constexpr int consumer_registers = consumers == 3 ? 160 : 232;
+inline constexpr int producer_registers = consumers == 3 ? 32 : geometry.factors ? 56 : 40;
+inline constexpr int consumer_registers = consumers == 3 ? 160 : geometry.factors ? 224 : 232;
 
 __device__ inline void prepare(uint32 shared, const Maps& maps, int tokens) {
     for (int stage = 0; stage < stages; ++stage) {
@@ -76,6 +79,7 @@ __device__ inline void prepare(uint32 shared, const Maps& maps, int tokens) {
         barrier_arrive_expecting(sums_barrier(shared),
                                  geometry.awaited_bytes(static_cast<int>(cluster_rank())));
     }
+    if constexpr (geometry.factors) barrier_init(factors_barrier(shared), Geometry::factor_warps());
     fence_barrier_init();
     prefetch_map(tokens < geometry.x_box() ? maps.x_rest : maps.x);
     prefetch_map(maps.weight);
@@ -84,8 +88,8 @@ __device__ inline void prepare(uint32 shared, const Maps& maps, int tokens) {
 }
 
 /// `weights` fills the weights' part of a stage, as MatrixWeights; `product` multiplies, as ElementProduct.
-template <class Weights, class Product>
-__device__ inline void run(const Maps& maps, const Results& results, const Weights& weights,
+template <class Weights, class Product, class AnyResults = Results>
+__device__ inline void run(const Maps& maps, const AnyResults& results, const Weights& weights,
                            const Product& product) {
     extern __shared__ uint8 memory[];
     constexpr uint32 below = Geometry::alignment - 1;
@@ -102,6 +106,12 @@ __device__ inline void run(const Maps& maps, const Results& results, const Weigh
     if (warpgroup == 0) {
         if constexpr (moves_registers) release_registers<producer_registers>();
         if (threadIdx.x == 0) Producer<Weights>(shared, maps, weights, results.tokens).run(schedule);
+        if constexpr (geometry.factors) {
+            if (threadIdx.x >= 32) {
+                if constexpr (programmatic) wait_for_predecessor();
+                leave_factors(shared, results, threadIdx.x / 32 - 1);
+            }
+        }
         __syncwarp();
         if constexpr (geometry.meets_early()) {
             cluster_wait();
@@ -112,7 +122,7 @@ __device__ inline void run(const Maps& maps, const Results& results, const Weigh
     } else {
         if constexpr (moves_registers) claim_registers<consumer_registers>();
         if constexpr (programmatic) wait_for_predecessor();
-        Consumer<Product>(shared, maps, results, product, warpgroup - 1).run(schedule, rank);
+        Consumer<Product, AnyResults>(shared, maps, results, product, warpgroup - 1).run(schedule, rank);
     }
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "linear/epilogue.cuh"
+#include "linear/shared_norm.cuh"
 #include "linear/wgmma/geometry.cuh"
 #include "linear/wgmma/schedule.cuh"
 
@@ -17,6 +18,7 @@ inline constexpr Geometry geometry{.tile_m = static_cast<int>(Tuned::tile_m),
                                    .swapped = Tuned::swapped != 0,
                                    .ping_pong = Tuned::ping_pong != 0,
                                    .tail_pairs = Tuned::tail_split == 2,
+                                   .factors = takes_squares(),
                                    .staged = static_cast<int>(Tuned::staged),
                                    .operands = operands};
 inline constexpr int k_tiles = (in + operands.columns - 1) / operands.columns;
@@ -83,6 +85,11 @@ static_assert(cluster_k == 1 || geometry.joins_early() || geometry.has_inbox() |
                   geometry.exchange_bytes() <= stages * geometry.stage_bytes(),
               "the parts of sums fit the ring");
 static_assert(k_tiles >= cluster_k, "every part of a sum has terms");
+static_assert(!gives_squares() || (!swapped && cluster_k > 1 && !geometry.joins_early() &&
+                                   geometry.fragments() % (2 * cluster_k) == 0),
+              "a block adds up whole slots of the columns that a thread and its neighbours have");
+static_assert(!geometry.factors || !(swapped || geometry.joins_early() || consumers > 2),
+              "rows of x are the tile's, and registers suffice for who works out their factors");
 static_assert(!ping_pong || consumers == 2, "ping-pong is between two warpgroups");
 static_assert(stages >= 2, "a ring");
 static_assert(in % 8 == 0 && out % 8 == 0, "rows start at multiples of 16 bytes");

@@ -1,0 +1,73 @@
+// A norm that two products share (../shared_norm.cuh), in the tensor-core product. Behind a norm three warps
+// of the producer's warpgroup work out the factors of x's rows while the others multiply, and sums are
+// multiplied with them before they go anywhere. In front of one a thread asks for the residual and the norm's
+// weight of its results before it multiplies, and has whole slots of 16 columns together with its neighbours.
+#pragma once
+
+#include "device/mbarrier.cuh"
+#include "device/packet.cuh"
+#include "device/shared_tile.cuh"
+#include "linear/results.cuh"
+#include "linear/wgmma/tile.cuh"
+
+namespace hone::linear::gemm {
+
+/// What results are written with where a norm is shared.
+struct SharingResults : Results {
+    // Behind a norm.
+    const float* norm_squares;
+    float epsilon;
+    // In front of one.
+    const Element* norm_weight;
+    Element* scaled;
+    float* squares;
+
+    __device__ void store_scaled_pair(Pair at, const Packet<Element, 2>& weight, float first,
+                                      float second) const {
+        if (at.token >= tokens || at.column >= out) return;
+        const uint32 pair =
+            pack_pair(Element{}, first * to_float(weight.elements[0]), second * to_float(weight.elements[1]));
+        *reinterpret_cast<uint32*>(scaled + static_cast<int64>(at.token) * out + at.column) = pair;
+    }
+};
+
+/// An arrival from each warp that works them out: all factors are there.
+__device__ inline uint32 factors_barrier(uint32 shared) {
+    return shared + geometry.barriers_at() + (geometry.barrier_count() - 1) * 8;
+}
+/// By warp `warp` of those.
+template <class AnyResults>
+__device__ inline void leave_factors(uint32 shared, const AnyResults& results, int warp) {
+    find_factors<Geometry::factor_warps(), geometry.x_box()>(results, warp, [shared](int row, float factor) {
+        store_shared(shared + geometry.factors_at() + row * 4, __float_as_uint(factor));
+    });
+    if (threadIdx.x % 32 == 0) barrier_arrive(factors_barrier(shared));
+}
+
+/// Multiplies a warpgroup's sums of a tile, whose first row in the tile is `first_row`.
+__device__ inline void multiply_by_factors(uint32 shared, int first_row, Sums& sums) {
+    barrier_wait(factors_barrier(shared), 0);
+    const uint32 row = first_row + threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
+#pragma unroll
+    for (int b = 0; b < row_blocks; ++b) {
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            const uint32 at = shared + geometry.factors_at() + (row + b * block_rows + half * 8) * 4;
+            const float factor = __uint_as_float(load_shared(at));
+#pragma unroll
+            for (int i = 0; i < tile_n / 2; i += 4) {
+                sums[b][i + 2 * half] *= factor;
+                sums[b][i + 2 * half + 1] *= factor;
+            }
+        }
+    }
+}
+
+/// What a fragment's results need besides their sums, in front of a norm: of two columns, of both halves of
+/// its rows.
+struct Asked {
+    Packet<Element, 2> residual[2];
+    Packet<Element, 2> norm_weight;
+};
+
+}  // namespace hone::linear::gemm
