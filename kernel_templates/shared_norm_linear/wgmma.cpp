@@ -10,7 +10,7 @@ namespace {
 
 /// linear's, without the values that no such config has.
 constexpr auto product_tunables = tunables_of({
-    tunable<&linear::gemm::WgmmaConfig::tile_m>("rows of a tile: tokens", {64, 128, 192, 256}),
+    tunable<&linear::gemm::WgmmaConfig::tile_m>("rows of a tile: tokens", {64, 128}),
     tunable<&linear::gemm::WgmmaConfig::tile_n>(
         "columns of a tile: results a token", {64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256}),
     tunable<&linear::gemm::WgmmaConfig::consumers>("warpgroups that multiply", {1, 2}),
@@ -33,17 +33,30 @@ constexpr auto tunables = tunables_of(
     product_tunables,
     {tunable<&WgmmaConfig::neighbours>("blocks that stand side by side and take neighbouring tiles", {1})});
 
+/// Of a block, beside what its launch asks for: a factor for each row, and a barrier.
+std::int64_t factor_bytes(const WgmmaConfig& c) { return 4 * c.tile_m + 8; }
+std::int64_t most_shared_bytes(const WgmmaConfig& c) {
+    return linear::gemm::shared_bytes_per_sm / c.blocks_per_sm - linear::gemm::reserved_bytes;
+}
+
 constexpr Constraint constraints[] = {
     rule("all tokens are in one tile",
          [](const SharedNormProblem& p, const WgmmaConfig& c) { return p.tokens <= c.tile_m; }),
     rule("sums of two blocks that share a norm are not joined early",
-         [](const SharedNormProblem& p, const WgmmaConfig& c) { return !geometry(p, c).joins_early(); }),
+         [](const SharedNormProblem& p, const WgmmaConfig& c) {
+             return !linear::gemm::geometry(p.product(), c).joins_early();
+         }),
     rule("in front of a norm a block of a cluster adds up whole slots of squares, and stores them itself",
          [](const SharedNormProblem& p, const WgmmaConfig& c) {
-             return !p.next_norm || (c.cluster_k > 1 && geometry(p, c).fragments() % (2 * c.cluster_k) == 0);
+             return !p.next_norm ||
+                    (c.cluster_k > 1 &&
+                     linear::gemm::geometry(p.product(), c).fragments() % (2 * c.cluster_k) == 0);
          }),
-    rule("three stages at least fit beside the rows' factors",
-         [](const SharedNormProblem& p, const WgmmaConfig& c) { return geometry(p, c).stages() >= 3; }),
+    rule("factors of rows of x fit beside the ring behind a norm",
+         [](const SharedNormProblem& p, const WgmmaConfig& c) {
+             return !p.norm || linear::gemm::geometry(p.product(), c).shared_bytes() + factor_bytes(c) <=
+                                   most_shared_bytes(c);
+         }),
     {"what linear's wgmma asks for", allowed_as_linear<linear::wgmma>},
 };
 

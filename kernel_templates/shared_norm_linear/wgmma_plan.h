@@ -1,4 +1,4 @@
-// How shared_norm_linear/wgmma.cu is launched: as linear's wgmma, with room for the factors of rows of x.
+// How shared_norm_linear/wgmma.cu is launched: as linear's wgmma.
 #pragma once
 
 #include "kernel_templates/linear/wgmma/plan.h"
@@ -7,12 +7,6 @@
 namespace hone::shared_norm_linear {
 
 using linear::WgmmaConfig;
-
-[[nodiscard]] inline linear::gemm::Geometry geometry(const SharedNormProblem& p, const WgmmaConfig& c) {
-    linear::gemm::Geometry g = linear::gemm::geometry(p.product(), c);
-    g.factors = p.norm;
-    return g;
-}
 
 inline constexpr KernelArg wgmma_args[] = {
     tensor_map_arg(0, "x_map"),
@@ -37,9 +31,7 @@ inline constexpr Kernel wgmma_kernels[] = {{"shared_norm_linear_wgmma", wgmma_ar
 
 [[nodiscard]] inline Plan wgmma_plan(const SharedNormProblem& p, const WgmmaConfig& c,
                                      const DeviceTraits& traits) {
-    Plan plan = linear::gemm::plan_product(wgmma_kernels[0], p.product(), c, traits, {.result = p.dtype});
-    plan.launches[0].shared_bytes = static_cast<std::uint32_t>(geometry(p, c).shared_bytes());
-    return plan;
+    return linear::gemm::plan_product(wgmma_kernels[0], p.product(), c, traits, {.result = p.dtype});
 }
 
 }  // namespace hone::shared_norm_linear

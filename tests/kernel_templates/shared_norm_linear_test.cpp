@@ -11,8 +11,8 @@
 #include "kernel_templates/kit/tunables.h"
 #include "kernel_templates/linear/ring/plan.h"
 #include "kernel_templates/linear/variants.h"
+#include "kernel_templates/linear/wgmma/plan.h"
 #include "kernel_templates/shared_norm_linear/ring_plan.h"
-#include "kernel_templates/shared_norm_linear/wgmma_plan.h"
 #include "kernel_templates/space.h"
 
 using namespace hone;
@@ -144,26 +144,23 @@ TEST_CASE(
     CHECK(configs_of(problem_of("dtype=bf16 norm=yes in=4096 out=6144 tokens=32")).empty());  // half a tile
 }
 
-TEST_CASE("its wgmma is launched as linear's, with a factor for each row behind a norm and a barrier") {
+TEST_CASE("its wgmma is launched as linear's, and leaves room for a factor of each row behind a norm") {
     for (const std::string& text :
          {std::string("dtype=bf16 next_norm=yes residual=yes in=4096 out=4096 tokens=64"),
           std::string("dtype=bf16 norm=yes in=4096 out=6144 tokens=64")}) {
         const Problem problem = problem_of(text);
         const Problem plain = shared_norm_linear::linear_problem(problem);
-        const bool takes = text.find(" norm=yes") != std::string::npos;
         for (const Config& config : enumerate(problem, shared_norm_linear::wgmma, h100())) {
             const auto c = values_of<linear::WgmmaConfig>(config);
             const Plan ours = shared_norm_linear::wgmma.plan(problem, config, h100());
             const Plan theirs = linear::wgmma.plan(plain, config, h100());
-            const auto g = shared_norm_linear::geometry(shared_norm_linear::SharedNormProblem(problem), c);
             REQUIRE(ours.launch_count == 1);
             REQUIRE(ours.launches[0].grid == theirs.launches[0].grid);
             REQUIRE(ours.launches[0].block == theirs.launches[0].block);
             REQUIRE(ours.launches[0].cluster == theirs.launches[0].cluster);
-            REQUIRE(ours.launches[0].shared_bytes == static_cast<std::uint32_t>(g.shared_bytes()));
-            REQUIRE(g.shared_bytes() <= 227 * 1024 / c.blocks_per_sm);
-            REQUIRE(g.factor_bytes() == (takes ? 4 * c.tile_m : 0));
-            REQUIRE(g.factors_at() == g.barriers_at() + 8 * g.barrier_count());
+            REQUIRE(ours.launches[0].shared_bytes == theirs.launches[0].shared_bytes);
+            REQUIRE(c.blocks_per_sm * (ours.launches[0].shared_bytes + 4 * c.tile_m + 8 + 1024) <=
+                    228 * 1024);
         }
     }
 }

@@ -112,10 +112,10 @@ class ElementProduct {
 };
 
 /// `Product` as ElementProduct.
-template <class Product, class AnyResults = Results>
+template <class Product>
 class Consumer {
   public:
-    __device__ Consumer(uint32 shared, const Maps& maps, const AnyResults& results, const Product& product,
+    __device__ Consumer(uint32 shared, const Maps& maps, const GivenResults& results, const Product& product,
                         int warpgroup)
         : shared_(shared),
           product_(product),
@@ -132,7 +132,7 @@ class Consumer {
                 ring.advance(tile.k_count);
                 continue;
             }
-            if constexpr (gives_squares()) writer_.ask(tile, rank);
+            writer_.ask(tile, rank);
             Sums sums;
             if constexpr (geometry.joins_early()) {
                 join_early(tile, ring, sums, rank);
@@ -142,7 +142,7 @@ class Consumer {
             product_.multiply(shared_, warpgroup_, tile, ring, sums, [&] {
                 if (ping_pong && i + 1 < count) named_barrier_arrive<256>(order_barrier(warpgroup_ ^ 1));
             });
-            if constexpr (geometry.factors) multiply_by_factors(shared_, block_row(warpgroup_, 0), sums);
+            if constexpr (takes_squares()) multiply_by_factors(block_row(warpgroup_, 0), sums);
             if constexpr (geometry.has_inbox()) {
                 writer_.store_from_inbox(sums, tile, rank);
             } else if constexpr (cluster_k > 1) {
@@ -178,7 +178,7 @@ class Consumer {
     uint32 shared_;
     const Product& product_;
     int warpgroup_;
-    Writer<AnyResults> writer_;
+    Writer writer_;
 };
 
 }  // namespace hone::linear::gemm

@@ -33,7 +33,6 @@ struct Geometry {
     bool swapped = false;
     bool ping_pong = false;
     bool tail_pairs = false;  ///< tiles of the last round are shared by the two blocks of a cluster
-    bool factors = false;     ///< rows of x are multiplied, as shared_norm_linear's behind a norm are
     int staged = 0;
     Operands operands{};
 
@@ -127,7 +126,7 @@ struct Geometry {
     /// Bytes for the ring's stages and staged results.
     constexpr int room() const {
         return shared_bytes_per_sm / blocks_per_sm - reserved_bytes - alignment - 2 * max_stages * 8 -
-               (operands.left_extra > 0 ? alignment : 0) - (factors ? 8 + factor_bytes() : 0);
+               (operands.left_extra > 0 ? alignment : 0);
     }
     /// As many as fit.
     constexpr int stages() const {
@@ -145,15 +144,10 @@ struct Geometry {
     constexpr int inbox_at() const { return staging_at() + consumers * staging_bytes(); }
     constexpr int barriers_at() const { return inbox_at() + inbox_bytes(); }
     constexpr int barrier_count() const {
-        return 2 * stages() + (joins_early() || tail_pairs ? 2 : has_inbox() ? 1 : 0) + (factors ? 1 : 0);
+        return 2 * stages() + (joins_early() || tail_pairs ? 2 : has_inbox() ? 1 : 0);
     }
-    /// With `factors`, which has the last of the barriers: one of each row of x, float32; and the warps that
-    /// work them out, those beside the producer.
-    static constexpr int factor_warps() { return 3; }
-    constexpr int factors_at() const { return barriers_at() + barrier_count() * 8; }
-    constexpr int factor_bytes() const { return factors ? x_box() * 4 : 0; }
     /// What a launch asks for: the base is moved up to a multiple of `alignment`.
-    constexpr int shared_bytes() const { return factors_at() + factor_bytes() + alignment; }
+    constexpr int shared_bytes() const { return barriers_at() + barrier_count() * 8 + alignment; }
 
     /// Fragments (64 rows x 8 columns of results) of a warpgroup's tile, how many of them one block of a
     /// cluster adds up, and the bytes in which all blocks' parts of them meet.

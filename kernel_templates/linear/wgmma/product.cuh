@@ -60,8 +60,8 @@ namespace hone::linear::gemm {
 
 /// Registers of a producer's and a consumer's thread; together the file's 64 Ki, in steps of 8.
 inline constexpr bool moves_registers = geometry.blocks_per_sm == 1 && consumers >= 2;
-inline constexpr int producer_registers = consumers == 3 ? 32 : geometry.factors ? 56 : 40;
-inline constexpr int consumer_registers = consumers == 3 ? 160 : geometry.factors ? 224 : 232;
+inline constexpr int producer_registers = consumers == 3 ? 32 : takes_squares() ? 56 : 40;
+inline constexpr int consumer_registers = consumers == 3 ? 160 : takes_squares() ? 224 : 232;
 
 __device__ inline void prepare(uint32 shared, const Maps& maps, int tokens) {
     for (int stage = 0; stage < stages; ++stage) {
@@ -79,7 +79,7 @@ __device__ inline void prepare(uint32 shared, const Maps& maps, int tokens) {
         barrier_arrive_expecting(sums_barrier(shared),
                                  geometry.awaited_bytes(static_cast<int>(cluster_rank())));
     }
-    if constexpr (geometry.factors) barrier_init(factors_barrier(shared), Geometry::factor_warps());
+    if constexpr (takes_squares()) open_factors();
     fence_barrier_init();
     prefetch_map(tokens < geometry.x_box() ? maps.x_rest : maps.x);
     prefetch_map(maps.weight);
@@ -88,8 +88,8 @@ __device__ inline void prepare(uint32 shared, const Maps& maps, int tokens) {
 }
 
 /// `weights` fills the weights' part of a stage, as MatrixWeights; `product` multiplies, as ElementProduct.
-template <class Weights, class Product, class AnyResults = Results>
-__device__ inline void run(const Maps& maps, const AnyResults& results, const Weights& weights,
+template <class Weights, class Product>
+__device__ inline void run(const Maps& maps, const GivenResults& results, const Weights& weights,
                            const Product& product) {
     extern __shared__ uint8 memory[];
     constexpr uint32 below = Geometry::alignment - 1;
@@ -106,10 +106,10 @@ __device__ inline void run(const Maps& maps, const AnyResults& results, const We
     if (warpgroup == 0) {
         if constexpr (moves_registers) release_registers<producer_registers>();
         if (threadIdx.x == 0) Producer<Weights>(shared, maps, weights, results.tokens).run(schedule);
-        if constexpr (geometry.factors) {
+        if constexpr (takes_squares()) {
             if (threadIdx.x >= 32) {
                 if constexpr (programmatic) wait_for_predecessor();
-                leave_factors(shared, results, threadIdx.x / 32 - 1);
+                leave_factors(results, threadIdx.x / 32 - 1);
             }
         }
         __syncwarp();
@@ -122,7 +122,7 @@ __device__ inline void run(const Maps& maps, const AnyResults& results, const We
     } else {
         if constexpr (moves_registers) claim_registers<consumer_registers>();
         if constexpr (programmatic) wait_for_predecessor();
-        Consumer<Product, AnyResults>(shared, maps, results, product, warpgroup - 1).run(schedule, rank);
+        Consumer<Product>(shared, maps, results, product, warpgroup - 1).run(schedule, rank);
     }
 }
 

@@ -6,7 +6,7 @@
 
 #include "device/mbarrier.cuh"
 #include "device/packet.cuh"
-#include "device/shared_tile.cuh"
+#include "device/sync.cuh"
 #include "linear/results.cuh"
 #include "linear/wgmma/tile.cuh"
 
@@ -31,29 +31,53 @@ struct SharingResults : Results {
     }
 };
 
-/// An arrival from each warp that works them out: all factors are there.
-__device__ inline uint32 factors_barrier(uint32 shared) {
-    return shared + geometry.barriers_at() + (geometry.barrier_count() - 1) * 8;
+template <bool shares>
+struct ResultsOf {
+    using type = Results;
+};
+template <>
+struct ResultsOf<true> {
+    using type = SharingResults;
+};
+/// What a launch's results are written with.
+using GivenResults = ResultsOf<shares_norm()>::type;
+
+/// Behind a norm: what rows of x are multiplied with, and a barrier with an arrival of each warp that works
+/// them out. It is memory of its own: a constant more of the geometry would be one of every image.
+struct Factors {
+    float of_row[tile_m];
+    uint64 barrier;
+
+    static constexpr int warps() { return 3; }
+    __device__ static Factors& here() {
+        __shared__ Factors factors;
+        return factors;
+    }
+};
+__device__ inline void open_factors() {
+    barrier_init(shared_address(&Factors::here().barrier), Factors::warps());
 }
+
 /// By warp `warp` of those.
 template <class AnyResults>
-__device__ inline void leave_factors(uint32 shared, const AnyResults& results, int warp) {
-    find_factors<Geometry::factor_warps(), geometry.x_box()>(results, warp, [shared](int row, float factor) {
-        store_shared(shared + geometry.factors_at() + row * 4, __float_as_uint(factor));
-    });
-    if (threadIdx.x % 32 == 0) barrier_arrive(factors_barrier(shared));
+__device__ inline void leave_factors(const AnyResults& results, int warp) {
+    Factors& factors = Factors::here();
+    find_factors<Factors::warps(), tile_m>(results, warp,
+                                           [&](int row, float factor) { factors.of_row[row] = factor; });
+    if (threadIdx.x % 32 == 0) barrier_arrive(shared_address(&factors.barrier));
 }
 
 /// Multiplies a warpgroup's sums of a tile, whose first row in the tile is `first_row`.
-__device__ inline void multiply_by_factors(uint32 shared, int first_row, Sums& sums) {
-    barrier_wait(factors_barrier(shared), 0);
-    const uint32 row = first_row + threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
+__device__ inline void multiply_by_factors(int first_row, Sums& sums) {
+    const Factors& factors = Factors::here();
+    barrier_wait(shared_address(&factors.barrier), 0);
+    const float* const of_lane =
+        factors.of_row + first_row + threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
 #pragma unroll
     for (int b = 0; b < row_blocks; ++b) {
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-            const uint32 at = shared + geometry.factors_at() + (row + b * block_rows + half * 8) * 4;
-            const float factor = __uint_as_float(load_shared(at));
+            const float factor = of_lane[b * block_rows + half * 8];
 #pragma unroll
             for (int i = 0; i < tile_n / 2; i += 4) {
                 sums[b][i + 2 * half] *= factor;

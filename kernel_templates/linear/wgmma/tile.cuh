@@ -18,7 +18,6 @@ inline constexpr Geometry geometry{.tile_m = static_cast<int>(Tuned::tile_m),
                                    .swapped = Tuned::swapped != 0,
                                    .ping_pong = Tuned::ping_pong != 0,
                                    .tail_pairs = Tuned::tail_split == 2,
-                                   .factors = takes_squares(),
                                    .staged = static_cast<int>(Tuned::staged),
                                    .operands = operands};
 inline constexpr int k_tiles = (in + operands.columns - 1) / operands.columns;
@@ -88,7 +87,7 @@ static_assert(k_tiles >= cluster_k, "every part of a sum has terms");
 static_assert(!gives_squares() || (!swapped && cluster_k > 1 && !geometry.joins_early() &&
                                    geometry.fragments() % (2 * cluster_k) == 0),
               "a block adds up whole slots of the columns that a thread and its neighbours have");
-static_assert(!geometry.factors || !(swapped || geometry.joins_early() || consumers > 2),
+static_assert(!takes_squares() || !(swapped || geometry.joins_early() || consumers > 2),
               "rows of x are the tile's, and registers suffice for who works out their factors");
 static_assert(!ping_pong || consumers == 2, "ping-pong is between two warpgroups");
 static_assert(stages >= 2, "a ring");

@@ -24,10 +24,9 @@ __device__ inline uint32 sums_barrier(uint32 shared) {
     return full_barrier(shared, 2 * stages + (geometry.has_inbox() ? 0 : 1));
 }
 
-template <class AnyResults>
 class Writer {
   public:
-    __device__ Writer(uint32 shared, const TensorMap& map, const AnyResults& results, int warpgroup)
+    __device__ Writer(uint32 shared, const TensorMap& map, const GivenResults& results, int warpgroup)
         : shared_(shared),
           map_(map),
           results_(results),
@@ -35,21 +34,10 @@ class Writer {
           warp_(threadIdx.x / 32 % 4),
           lane_(threadIdx.x % 32) {}
 
-    /// In front of a norm, before the tile is multiplied: what this thread's results need besides sums.
+    /// Before the tile is multiplied: asks for what this thread's results need besides sums in front of a
+    /// norm.
     __device__ void ask(const Work& tile, int rank) {
-#pragma unroll
-        for (int i = 0; i < geometry.share(); ++i) {
-            const int fragment = rank * geometry.share() + i;
-#pragma unroll
-            for (int half = 0; half < 2; ++half) {
-                const Pair at = pair_at(tile, fragment / column_blocks, fragment % column_blocks, half);
-                const int column = min(at.column, out - 2);
-                if constexpr (has_residual)
-                    asked_[i].residual[half] =
-                        results_.residual_of(min(at.token, results_.tokens - 1), column);
-                if (half == 0) asked_[i].norm_weight = load_packet<Element, 2>(results_.norm_weight + column);
-            }
-        }
+        if constexpr (gives_squares()) ask_for_share(results_, tile, rank);
     }
 
     /// The tile's results; or the part of its sums that another block adds up.
@@ -255,7 +243,7 @@ class Writer {
                 first = results_.finish(at.token, at.column, first);
                 second = results_.finish(at.token + 1, at.column, second);
             } else {
-                results_.template finish_columns<whole_columns>(at, first, second);
+                results_.finish_columns<whole_columns>(at, first, second);
             }
         }
         return pack_pair(Element{}, first, second);
@@ -371,9 +359,28 @@ class Writer {
         }
     }
 
+    /// In front of a norm: of the share that the block of this rank adds up.
+    template <class AnyResults>
+    __device__ void ask_for_share(const AnyResults& results, const Work& tile, int rank) {
+#pragma unroll
+        for (int i = 0; i < geometry.share(); ++i) {
+            const int fragment = rank * geometry.share() + i;
+#pragma unroll
+            for (int half = 0; half < 2; ++half) {
+                const Pair at = pair_at(tile, fragment / column_blocks, fragment % column_blocks, half);
+                const int column = min(at.column, out - 2);
+                if constexpr (has_residual)
+                    asked_[i].residual[half] = results.residual_of(min(at.token, results.tokens - 1), column);
+                if (half == 0) asked_[i].norm_weight = load_packet<Element, 2>(results.norm_weight + column);
+            }
+        }
+    }
+
     /// In front of a norm: the 16 columns of two fragments, a slot, whose squares are in four lanes; added up
     /// as reduce_lanes() does it with one column a lane.
-    __device__ void give_slot(const Sums& sums, const Work& tile, int first_fragment) {
+    template <class AnyResults>
+    __device__ void give_slot(const AnyResults& results, const Sums& sums, const Work& tile,
+                              int first_fragment) {
         const int b = first_fragment / column_blocks;
         const int first_j = first_fragment % column_blocks;
 #pragma unroll
@@ -385,25 +392,25 @@ class Writer {
                 const Pair at = pair_at(tile, b, first_j + i, half);
                 float first = gate_sum(sums, b, first_j + i, half, 0);
                 float second = gate_sum(sums, b, first_j + i, half, 1);
-                results_.activate_columns(min(at.column, out - 2), first, second);
+                results.activate_columns(min(at.column, out - 2), first, second);
                 if constexpr (has_residual) Results::add(asked.residual[half], first, second);
-                results_.template store<false>(at, pack_pair(Element{}, first, second));
-                results_.store_scaled_pair(at, asked.norm_weight, first, second);
+                results.template store<false>(at, pack_pair(Element{}, first, second));
+                results.store_scaled_pair(at, asked.norm_weight, first, second);
                 squares[i][0] = __fmul_rn(first, first);
                 squares[i][1] = __fmul_rn(second, second);
             }
             const float even = reduce_lanes<Sum, 4>(squares[0][0] + squares[1][0]);
             const float odd = reduce_lanes<Sum, 4>(squares[0][1] + squares[1][1]);
             const Pair at = pair_at(tile, b, first_j, half);
-            if (lane_ % 4 == 0 && at.token < results_.tokens && at.column < out)
-                store_squares(results_, at.token, at.column, even + odd);
+            if (lane_ % 4 == 0 && at.token < results.tokens && at.column < out)
+                store_squares(results, at.token, at.column, even + odd);
         }
     }
 
     /// 64 rows x 8 columns of results.
     __device__ void store_fragment(const Sums& sums, const Work& tile, int fragment) {
         if constexpr (gives_squares()) {
-            if (fragment % 2 == 1) give_slot(sums, tile, fragment - 1);
+            if (fragment % 2 == 1) give_slot(results_, sums, tile, fragment - 1);
             return;
         }
         const int b = fragment / column_blocks;
@@ -414,9 +421,9 @@ class Writer {
             if constexpr (swapped && (cluster_k > 1 || geometry.tail_pairs)) {
                 const Pair place{tile.column + 8 * j + lane_ / 4,
                                  tile.row + first_row(b) + 16 * warp_ + 8 * half + lane_ % 4 * 2};
-                results_.template store<false>(place, transposed(pair));
+                results_.store<false>(place, transposed(pair));
             } else {
-                results_.template store<swapped>(pair_at(tile, b, j, half), pair);
+                results_.store<swapped>(pair_at(tile, b, j, half), pair);
             }
         }
     }
@@ -471,7 +478,7 @@ class Writer {
 
     uint32 shared_;
     const TensorMap& map_;
-    const AnyResults& results_;
+    const GivenResults& results_;
     int warpgroup_;
     int warp_;
     int lane_;
