@@ -48,7 +48,7 @@ bool can_share(const Model& model, const checkpoints::WeightFormat& format) {
 }  // namespace
 
 std::int64_t most_sharing_sequences(const Model& model, const checkpoints::WeightFormat& format) {
-    constexpr std::int64_t most_measured = 32;
+    constexpr std::int64_t most_measured = 64;
     if (!can_share(model, format)) return 0;
     try {
         static_cast<void>(SharedNormProblems(model, format, most_measured));
