@@ -110,7 +110,8 @@ struct Trial {
     std::int64_t created_at = 0;  ///< Unix time, milliseconds
     std::string tool_version;
     /// A winner that was chosen by what it does in a model's step, and in which: "llama-3-8b tokens=8
-    /// kv=1024". Its times are those alone all the same. Empty: chosen by them.
+    /// kv=1024". Its times are those alone all the same. Empty: chosen by them. Where that step is shorter
+    /// computed in another way it ends in not_kept (kept_step.h).
     std::string chain{};
 
     friend bool operator==(const Trial&, const Trial&) = default;

@@ -82,7 +82,8 @@ void TuneCommandOptions::declare(const Arguments& app) {
         "--chain", chain,
         "The kernels of a step of the decoder alone, and of those that are near each other the ones that "
         "make the whole step shortest; --tokens says of how many sequences (default 1,8,64). What wins "
-        "there is not replaced by what is faster alone");
+        "there is not replaced by what is faster alone. Steps whose products can share norms are raced "
+        "that way, too, and share them from then on where that is shorter");
     in_chain.excludes(off);
     in_chain.excludes(recorded);
     app.add_option("--kv", kv_len, "With --chain: keys of each sequence (default 1024)")

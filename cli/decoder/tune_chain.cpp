@@ -4,12 +4,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <utility>
 
 #include "cli/decoder/loaded_model.h"
+#include "cli/decoder/step_chain.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/stored.h"
@@ -22,61 +24,6 @@ namespace {
 using decoder::StepKernel;
 using decoder::StepSizes;
 using tuner::ChainStepResult;
-
-/// A candidate that the GPU did not survive.
-struct Fault {
-    const StepKernel& kernel;
-    Candidate candidate;
-    bool hangs = false;
-    std::string why;
-};
-
-/// A model's step as the race asks for it.
-class StepChain final : public tuner::Chain {
-  public:
-    /// `on_fault` must not return.
-    StepChain(decoder::Forward& forward, const StepSizes& sizes, std::function<void(const Fault&)> on_fault)
-        : forward_(forward),
-          kernels_(forward.step_kernels(sizes)),
-          sizes_(sizes),
-          on_fault_(std::move(on_fault)) {}
-
-    std::vector<std::vector<double>> times(std::size_t place, const std::vector<Candidate>& candidates,
-                                           int rounds) override {
-        const StepKernel& kernel = kernels_[place];
-        return forward_.times_with(
-            kernel, candidates, sizes_, rounds, [&](std::size_t step, bool hangs, const std::string& why) {
-                on_fault_({kernel, step == 0 ? kernel.candidate : candidates[step - 1], hangs, why});
-            });
-    }
-
-    void take(std::size_t place, const Candidate& candidate) override {
-        forward_.take(kernels_[place], candidate);
-        kernels_[place].candidate = candidate;
-    }
-
-    std::pair<std::vector<double>, std::vector<double>> beside(const std::vector<Candidate>& others,
-                                                               int rounds) override {
-        const std::vector<StepKernel> now = kernels_;
-        for (std::size_t place = 0; place < others.size(); ++place) take(place, others[place]);
-        forward_.mark(sizes_);
-        for (std::size_t place = 0; place < others.size(); ++place) take(place, now[place].candidate);
-        std::vector<std::vector<double>> us =
-            forward_.times_since_mark(sizes_, rounds, [&](std::size_t, bool hangs, const std::string& why) {
-                on_fault_({kernels_.front(), kernels_.front().candidate, hangs, why});
-            });
-        return {std::move(us[0]), std::move(us[1])};
-    }
-
-    [[nodiscard]] const std::vector<StepKernel>& kernels() const { return kernels_; }
-    [[nodiscard]] const StepSizes& sizes() const { return sizes_; }
-
-  private:
-    decoder::Forward& forward_;
-    std::vector<StepKernel> kernels_;
-    StepSizes sizes_;
-    std::function<void(const Fault&)> on_fault_;
-};
 
 /// What stored winners say: of a file its folder, as texts in a cache have it.
 std::string name_of(const models::Model& model) {
@@ -98,7 +45,7 @@ std::string name_of(const TuneChainOptions& options, const StepSizes& sizes) {
 
 /// Nothing can be launched here any more, and a driver that waits for a kernel without an end would not let
 /// memory go: another process goes on, which knows what has been stored, and leaves the candidate out.
-[[noreturn]] void begin_again(const Fault& fault, const TuneChainOptions& options, cache::Cache& cache,
+[[noreturn]] void begin_again(const StepFault& fault, const TuneChainOptions& options, cache::Cache& cache,
                               const Console& console) {
     const std::string candidate = to_string(fault.candidate);
     console.warn(fmt::format("{}: {} did not survive {} in a step; going on without it",
@@ -135,16 +82,36 @@ Json json_of(const StepChain& step, const ChainStepResult& result, double floor_
                            {"candidate", to_string(result.kernels[i])},
                            {"trials", std::move(trials)}});
     }
-    return {{"sequences", step.sizes().sequences},  {"reused", result.reused},
-            {"complete", result.is_complete},       {"before_us", result.before_us},
-            {"after_us", result.after_us},          {"floor_us", floor_us},
-            {"elapsed_ms", result.elapsed.count()}, {"kernels", std::move(kernels)}};
+    Json json{{"sequences", step.sizes().sequences},
+              {"norms", name(step.norms())},
+              {"reused", result.reused},
+              {"complete", result.is_complete},
+              {"kept", result.is_kept},
+              {"before_us", result.before_us},
+              {"after_us", result.after_us},
+              {"floor_us", floor_us},
+              {"elapsed_ms", result.elapsed.count()},
+              {"kernels", std::move(kernels)}};
+    if (result.ratio > 0) json["ratio"] = result.ratio;
+    return json;
+}
+
+/// What became of a step that shares norms in place of one that does not.
+std::string text_of_choice(const ChainStepResult& sharing) {
+    if (sharing.reused) return fmt::format("  {}\n", sharing.is_kept ? "kept" : "not kept");
+    if (sharing.ratio == 0) return "";
+    const double gain = 100 * (1 - sharing.ratio);
+    return fmt::format("  {}: {:.2f} % {} than without, over equal and mixed lengths\n",
+                       sharing.is_kept ? "kept" : "not kept", std::abs(gain),
+                       gain < 0 ? "longer" : "shorter");
 }
 
 std::string text_of(const StepChain& step, const ChainStepResult& result, double floor_us,
                     const tuner::Page& page) {
     const std::int64_t count = step.sizes().sequences;
-    std::string text = fmt::format("{} sequence{}: ", count, count == 1 ? "" : "s");
+    const bool shares = step.norms() == Norms::shared;
+    std::string text = fmt::format("{} sequence{}{}: ", count, count == 1 ? "" : "s",
+                                   shares ? ", products share norms" : "");
     if (result.reused) {
         text += "all kernels were chosen in a step before\n";
     } else if (!result.is_complete) {
@@ -156,6 +123,7 @@ std::string text_of(const StepChain& step, const ChainStepResult& result, double
             100 * (result.after_us / result.before_us - 1), tuner::format_us(floor_us),
             tuner::format_share(floor_us / result.after_us));
     }
+    if (shares) text += text_of_choice(result);
     tuner::Table table({{"part"}, {"kernel"}, {"instead of"}});
     for (std::size_t i = 0; i < result.kernels.size(); ++i) {
         const bool same = result.kernels[i] == result.alone[i];
@@ -170,7 +138,8 @@ void set_end(const tuner::ChainTuneResult& result, const std::atomic<bool>& stop
     const bool complete = std::ranges::all_of(result.steps, &ChainStepResult::is_complete);
     if (stop) {
         outcome.exit = ExitCode::interrupted;
-        outcome.error = {"interrupted", "stopped by Ctrl-C; every step that was raced to its end is saved",
+        outcome.error = {"interrupted",
+                         "stopped by Ctrl-C; every step that was raced to its end, both ways, is saved",
                          console.command() + " goes on from here"};
     } else if (!complete) {
         outcome.exit = ExitCode::budget_ended;
@@ -210,16 +179,25 @@ Outcome describe(const std::vector<std::unique_ptr<StepChain>>& chains, const tu
     return outcome;
 }
 
+tuner::ChainStep step_of(StepChain& chain, const TuneChainOptions& options) {
+    tuner::ChainStep step{.name = name_of(options, chain.sizes()), .chain = &chain, .kernels = {}};
+    for (const StepKernel& kernel : chain.kernels())
+        step.kernels.push_back({kernel.problem, kernel.candidate});
+    return step;
+}
+
 }  // namespace
 
 Outcome tune_chain(const TuneChainOptions& options, const Console& console) {
+    const std::int64_t most = std::ranges::max(options.sequences);
     const auto model = loaded_model({.made_up = shortened(options.model),
                                      .quantize = options.quantize,
                                      .kv_dtype = options.kv_dtype,
                                      .device = options.device.ordinal,
-                                     .max_sequences = std::ranges::max(options.sequences),
+                                     .max_sequences = most,
                                      .max_context = timed_context(options.model, options.kv_len),
-                                     .may_compile_later = true},
+                                     .may_compile_later = true,
+                                     .told_sequences = most},
                                     console);
     const std::atomic<bool>& stop = stop_on_interrupt();  // until here there is nothing to save
     cache::Cache cache = open_user_cache();
@@ -228,13 +206,13 @@ Outcome tune_chain(const TuneChainOptions& options, const Console& console) {
     std::vector<std::unique_ptr<StepChain>> chains;
     std::vector<tuner::ChainStep> steps;
     for (const std::int64_t sequences : options.sequences) {
-        chains.push_back(std::make_unique<StepChain>(
-            model->forward(), StepSizes{sequences, options.kv_len},
-            [&](const Fault& fault) { begin_again(fault, options, cache, console); }));
-        tuner::ChainStep& step = steps.emplace_back(
-            tuner::ChainStep{.name = name_of(options, chains.back()->sizes()), .chain = chains.back().get()});
-        for (const StepKernel& kernel : chains.back()->kernels())
-            step.kernels.push_back({kernel.problem, kernel.candidate});
+        for (const Norms norms : ways_of(model->forward(), sequences)) {
+            chains.push_back(std::make_unique<StepChain>(
+                model->forward(), StepSizes{sequences, options.kv_len}, norms,
+                [&](const StepFault& fault) { begin_again(fault, options, cache, console); }));
+            steps.push_back(step_of(*chains.back(), options));
+            if (norms == Norms::shared) steps.back().instead_of = steps.size() - 2;
+        }
     }
     ProgressDisplay display(console);
     const tuner::ChainTuneResult result = tuner::tune_chains(

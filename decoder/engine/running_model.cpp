@@ -116,7 +116,8 @@ Capacity RunningModel::Parts::capacity_for(const ModelOptions& options) const {
     Capacity found{.step_tokens = options.max_step_tokens,
                    .sequences = options.max_sequences,
                    .page_size = page_size,
-                   .kv_dtype = options.kv_dtype};
+                   .kv_dtype = options.kv_dtype,
+                   .told_sequences = options.told_sequences};
     found.context = options.max_context > 0 ? options.max_context
                     : known > 0             ? std::min(known, usual_context)
                                             : usual_context;

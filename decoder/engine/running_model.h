@@ -30,6 +30,8 @@ struct ModelOptions {
     RuntimeOptions runtime{};
     /// Whoever puts other kernels into the steps may need images that another process has removed meanwhile.
     bool may_compile_later = false;
+    /// Sequences, at most, whose steps can be told to share norms or not: Forward::share_norms().
+    std::int64_t told_sequences = 0;
     LoadProgress on_weights{};
 };
 

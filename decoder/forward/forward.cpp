@@ -73,9 +73,9 @@ std::int64_t Forward::workspace_bytes(const Operators& operators) const {
                   operators.head.workspace_bytes(sequences)});
     if (!operators.whole_steps.empty())
         workspace = std::max(workspace, operators.whole.workspace_bytes(operators.whole_steps.back()));
-    if (!operators.sharing_steps.empty())
-        workspace = std::max(workspace,
-                             operators.sharing.workspace_bytes(model_.model, operators.sharing_steps.back()));
+    if (operators.most_sharing > 0)
+        workspace =
+            std::max(workspace, operators.sharing.workspace_bytes(model_.model, operators.most_sharing));
     for (const AttentionKernel& kernel : operators.one_query)
         workspace = std::max(workspace, kernel.workspace_bytes({sequences, 1, capacity_.context}));
     for (const AttentionAppendKernel& kernel : operators.appending) {

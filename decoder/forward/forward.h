@@ -53,6 +53,9 @@ struct StepKernel {
     Origin origin = Origin::fallback;  ///< where the knowledge of it comes from
 };
 
+/// Keys of the sequences of steps that are compared: all as many as their sizes say, or raced_length()'s.
+enum class Lengths : std::uint8_t { equal, mixed };
+
 /// What happens where the GPU does not survive the step of that number: it faults, or does not end within ten
 /// seconds. Nothing can be launched, nor memory be given back: must not return.
 using FaultSink = std::function<void(std::size_t step, bool hangs, const std::string& why)>;
@@ -126,10 +129,16 @@ class Forward {
                                                               const FaultSink& on_fault);
     /// The step as it is, and beside it the one that it was when mark() was called, as times_with().
     void mark(const StepSizes& sizes);
-    [[nodiscard]] std::vector<std::vector<double>> times_since_mark(const StepSizes& sizes, int rounds,
-                                                                    const FaultSink& on_fault);
+    [[nodiscard]] std::vector<std::vector<double>> times_since_mark(const StepSizes& sizes, Lengths lengths,
+                                                                    int rounds, const FaultSink& on_fault);
     /// From now on graphs that are captured have this candidate in the kernel's place.
     void take(const StepKernel& kernel, const Candidate& candidate);
+    /// Whether steps of so many sequences can be told to share norms: of models that can, up to
+    /// Capacity::told_sequences.
+    [[nodiscard]] bool can_share_norms(std::int64_t sequences) const;
+    /// From now on the step that so many sequences take, and the graphs that are captured of it, share norms
+    /// or have launches for them, whatever was chosen.
+    void share_norms(std::int64_t sequences, bool shares);
 
     [[nodiscard]] const Capacity& capacity() const { return capacity_; }
     /// Where on the GPU a layer's scales of keys and of values stand; of a cache of codes.
@@ -230,6 +239,7 @@ class Forward {
                                             std::size_t turn = 0);
     [[nodiscard]] runtime::Graph capture_step(const Step& step);
     void fill_for_timing(std::int64_t sequences, std::int64_t kv_len);
+    void fill_for_race(const StepSizes& sizes, Lengths lengths, int round);
     /// With so many keys of each row.
     void fill_for_timing(std::int64_t sequences, const std::function<std::int64_t(std::int64_t row)>& kv_len);
     void launch_between_events(CUgraphExec graph);

@@ -95,10 +95,20 @@ std::optional<checkpoints::WeightFormat> format_of_all(const ModelWeights& weigh
 
 /// As find_whole_steps(): where products share norms instead.
 std::vector<std::int64_t> find_sharing_steps(Runtime& runtime, const Description& description,
-                                             const ModelWeights& weights, const Capacity& capacity) {
+                                             const ModelWeights& weights, const Capacity& capacity,
+                                             const std::vector<std::int64_t>& whole_steps) {
     const std::optional<checkpoints::WeightFormat> format = format_of_all(weights);
     if (!format) return {};
-    return find_shared_norm_steps(runtime, description.model, *format, capacity.sequences);
+    return find_shared_norm_steps(runtime, description.model, *format, capacity.sequences, whole_steps);
+}
+
+/// Tokens of steps, at most, that may be told to share norms.
+std::int64_t most_told(const Description& description, const ModelWeights& weights,
+                       const Capacity& capacity) {
+    const std::optional<checkpoints::WeightFormat> format = format_of_all(weights);
+    if (!format) return 0;
+    return std::min({capacity.told_sequences, capacity.sequences,
+                     models::most_sharing_sequences(description.model, *format)});
 }
 
 }  // namespace
@@ -134,7 +144,7 @@ class Operators::Preparations {
         add_attention();
         add_products();
         if (!to.whole_steps.empty()) add_whole_products(to.whole_steps.back());
-        if (!to.sharing_steps.empty()) add_sharing_products(to.sharing_steps.back());
+        if (to.most_sharing > 0) add_sharing_products(to.most_sharing);
         if (description.has_experts()) add_experts();
         add_norms();
         add_ends();
@@ -264,8 +274,9 @@ Operators::Operators(Runtime& runtime, const Description& model, const ModelWeig
                      const Capacity& capacity) {
     norms_write_codes = output_of_norms(model, weights) != NormOutput::same;
     whole_steps = find_whole_steps(runtime, model, weights, capacity);
-    sharing_steps = find_sharing_steps(runtime, model, weights, capacity);
-    std::erase_if(sharing_steps, [this](std::int64_t tokens) { return are_whole(tokens); });
+    sharing_steps = find_sharing_steps(runtime, model, weights, capacity, whole_steps);
+    most_sharing =
+        std::max(most_told(model, weights, capacity), sharing_steps.empty() ? 0 : sharing_steps.back());
     const std::size_t windows = model.windows().size();
     one_query.resize(windows);
     any_queries.resize(windows);

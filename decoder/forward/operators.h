@@ -30,6 +30,9 @@ struct Capacity {
     std::int64_t pages = 0;            ///< of the cache
     std::int64_t page_size = 16;       ///< tokens of a page
     KvDtype kv_dtype = KvDtype::same;  ///< of keys and values
+    /// Sequences, at most, whose steps may be told to share norms or not (Forward::share_norms()), whatever
+    /// is chosen.
+    std::int64_t told_sequences = 0;
 
     [[nodiscard]] std::int64_t pages_a_sequence() const { return (context + page_size - 1) / page_size; }
     [[nodiscard]] models::StepRoom room() const {
@@ -73,7 +76,7 @@ struct Operators {
     [[nodiscard]] std::vector<PrepareReport> reports(Part part, std::int64_t tokens) const;
     /// Whether such a step's products have norms and sums in them.
     [[nodiscard]] bool are_whole(std::int64_t tokens) const {
-        return std::ranges::find(whole_steps, tokens) != whole_steps.end();
+        return std::ranges::find(whole_steps, tokens) != whole_steps.end() && !share_norms(tokens);
     }
 
     /// Whether such a step's products share its norms.
@@ -102,8 +105,10 @@ struct Operators {
     std::vector<std::int64_t> whole_steps;  ///< tokens of steps of one token a sequence that do, ascending
     /// Behind the first layer's first norm, which the embedding is in front of; empty where no step has such.
     SharedNormProducts sharing;
-    std::vector<std::int64_t> sharing_steps;  ///< as whole_steps, others
-    NormKernel query_norm;                  ///< of all heads of a token together, as key_norm
+    std::int64_t most_sharing = 0;  ///< tokens of steps that they are prepared for
+    /// As whole_steps, up to most_sharing; a step of both shares norms.
+    std::vector<std::int64_t> sharing_steps;
+    NormKernel query_norm;  ///< of all heads of a token together, as key_norm
     NormKernel key_norm;
     RopeKvAppendKernel append;         ///< one new token of each sequence
     RopeKvAppendKernel append_anyhow;  ///< any of them

@@ -4,6 +4,7 @@
 #include <array>
 #include <iterator>
 
+#include "cache/kept_step.h"
 #include "kernel_templates/catalog.h"
 #include "kernel_templates/shared_norm_linear/shared_norm_linear.h"
 #include "kernel_templates/shared_norm_quantized_linear/shared_norm_quantized_linear.h"
@@ -26,12 +27,13 @@ std::string_view variant_of(const Problem& problem, const Explanation& chosen) {
 }
 
 /// Whether the kernel that is chosen writes and takes squares beside its products, and the step is shorter
-/// for it: the kernel won in a step that shares norms, or it is a ring as the product alone would have.
-/// Where another one is faster alone, norms by themselves are no reason to leave it.
-bool hides_norms(Runtime& runtime, const Problem& problem, std::int64_t tokens) {
+/// for it: where steps were raced both ways that says so; else `by_kin`, where it is a ring as the product
+/// alone would have. Where another one is faster alone, norms by themselves are no reason to leave it.
+bool hides_norms(Runtime& runtime, const Problem& problem, std::int64_t tokens, bool by_kin) {
     const Explanation sharing = chosen(runtime, problem, tokens);
-    if (sharing.bucket.origin == Origin::exact && !sharing.chain.empty()) return true;
-    if (tokens > most_by_kin || variant_of(problem, sharing) != "ring") return false;
+    if (sharing.bucket.origin == Origin::exact && !sharing.chain.empty())
+        return cache::is_of_kept_step(sharing.chain);
+    if (!by_kin || variant_of(problem, sharing) != "ring") return false;
     const Problem alone = problem.family->kin(problem).value();
     return variant_of(alone, chosen(runtime, alone, tokens)) == "ring";
 }
@@ -154,15 +156,19 @@ Status SharedNormProducts::run_network(CUstream_st* stream, const models::Model&
 
 std::vector<std::int64_t> find_shared_norm_steps(Runtime& runtime, const models::Model& model,
                                                  const checkpoints::WeightFormat& format,
-                                                 std::int64_t most_sequences) {
+                                                 std::int64_t most_sequences,
+                                                 std::span<const std::int64_t> raced_only) {
     std::vector<std::int64_t> found;
     const std::int64_t most = std::min(most_sequences, models::most_sharing_sequences(model, format));
     if (most == 0) return found;
     const models::SharedNormProblems problems(model, format, most);
     const std::array all{problems.qkv, problems.output, problems.up, problems.down};
     for (std::int64_t sequences = 1; sequences <= most; ++sequences) {
-        if (std::ranges::all_of(
-                all, [&](const Problem& problem) { return hides_norms(runtime, problem, sequences); }))
+        const bool by_kin =
+            sequences <= most_by_kin && std::ranges::find(raced_only, sequences) == raced_only.end();
+        if (std::ranges::all_of(all, [&](const Problem& problem) {
+                return hides_norms(runtime, problem, sequences, by_kin);
+            }))
             found.push_back(sequences);
     }
     return found;

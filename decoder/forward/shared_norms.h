@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "decoder/weights/model_weights.h"
@@ -67,10 +68,12 @@ struct SharedNormProducts {
 };
 
 /// Numbers of sequences, ascending, whose steps of one token each are shorter where norms are shared: all
-/// four products have kernels that hide it, by a race of such a step or by what is chosen for the products
-/// alone. Of models whose layers have weights of this format alone, or of numbers alone.
+/// four products have kernels that hide it, by a race of such a step or, but for `raced_only`, by what is
+/// chosen for the products alone. Of models whose layers have weights of this format alone, or of numbers
+/// alone.
 [[nodiscard]] std::vector<std::int64_t> find_shared_norm_steps(Runtime& runtime, const models::Model& model,
                                                                const checkpoints::WeightFormat& format,
-                                                               std::int64_t most_sequences);
+                                                               std::int64_t most_sequences,
+                                                               std::span<const std::int64_t> raced_only);
 
 }  // namespace hone::decoder

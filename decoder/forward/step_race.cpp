@@ -51,10 +51,11 @@ std::optional<StepKernel> kernel_of(Part part, const PrepareReport& report, cons
     return StepKernel{part, as_tuned(*problem), *problem, *candidate, bucket.origin};
 }
 
-/// Of a product with the norm in front of it; attention and the append have norms of heads, which are another
-/// matter.
+/// Of a product with the norm in front of it, whole; attention and the append have norms of heads, which are
+/// another matter, as are products that share a norm, all of whose kernels take its squares.
 bool has_norm_in_front(const StepKernel& kernel) {
     if (kernel.part != Part::qkv && kernel.part != Part::network) return false;
+    if (field_index(*kernel.problem.family, "next_norm") >= 0) return false;
     const int norm = field_index(*kernel.problem.family, "norm");
     return norm >= 0 && kernel.problem[static_cast<std::size_t>(norm)] != 0;
 }
@@ -170,23 +171,26 @@ std::vector<std::vector<double>> Forward::times_with(const StepKernel& kernel,
     }
     std::vector<const Variation*> all;
     for (const std::optional<Variation>& step : steps) all.push_back(step ? &*step : nullptr);
-    const auto fill = [&](int round) {
-        fill_for_timing(padded(sizes.sequences),
-                        [&](std::int64_t row) { return raced_length(sizes.kv_len, row, round); });
-    };
-    return in_turns(all, fill, rounds, on_fault);
+    return in_turns(
+        all, [&](int round) { fill_for_race(sizes, Lengths::mixed, round); }, rounds, on_fault);
 }
 
 void Forward::mark(const StepSizes& sizes) {
     mark_ = std::make_unique<Variation>(variation(operators_, sizes));
 }
 
-std::vector<std::vector<double>> Forward::times_since_mark(const StepSizes& sizes, int rounds,
-                                                           const FaultSink& on_fault) {
+std::vector<std::vector<double>> Forward::times_since_mark(const StepSizes& sizes, Lengths lengths,
+                                                           int rounds, const FaultSink& on_fault) {
     const Variation now = variation(operators_, sizes);
     const Variation* const both[] = {&now, mark_.get()};
-    const auto fill = [&](int) { fill_for_timing(padded(sizes.sequences), sizes.kv_len); };
-    return in_turns(both, fill, rounds, on_fault);
+    return in_turns(
+        both, [&](int round) { fill_for_race(sizes, lengths, round); }, rounds, on_fault);
+}
+
+void Forward::fill_for_race(const StepSizes& sizes, Lengths lengths, int round) {
+    fill_for_timing(padded(sizes.sequences), [&](std::int64_t row) {
+        return lengths == Lengths::equal ? sizes.kv_len : raced_length(sizes.kv_len, row, round);
+    });
 }
 
 void Forward::take(const StepKernel& kernel, const Candidate& candidate) {
@@ -197,6 +201,22 @@ void Forward::take(const StepKernel& kernel, const Candidate& candidate) {
     if (elements(bytes) <= memory_->workspace.size()) return;
     mark_.reset();  // its graph has the workspace that was
     memory_->workspace = Bytes(gpu_.driver(), elements(bytes));
+}
+
+bool Forward::can_share_norms(std::int64_t sequences) const {
+    return padded(sequences) <= operators_.most_sharing;
+}
+
+void Forward::share_norms(std::int64_t sequences, bool shares) {
+    const std::int64_t tokens = padded(sequences);
+    if (operators_.share_norms(tokens) == shares) return;
+    graphs_.clear();
+    std::vector<std::int64_t>& steps = operators_.sharing_steps;
+    const auto place = std::ranges::lower_bound(steps, tokens);
+    if (shares)
+        steps.insert(place, tokens);
+    else
+        steps.erase(place);
 }
 
 }  // namespace hone::decoder

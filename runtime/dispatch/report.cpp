@@ -4,6 +4,7 @@
 
 #include <iterator>
 
+#include "cache/kept_step.h"
 #include "cache/ties.h"
 #include "hone/error.h"
 #include "hone/hone.h"
@@ -54,8 +55,10 @@ void add_measurement(const Explanation& explanation, std::string& text) {
     fmt::format_to(out, "  measured:   {:.2f} us {}on {}, known from the {} layer\n", explanation.measured_us,
                    mhz > 0 ? fmt::format("at {} MHz ", mhz) : "", explanation.measured_on, explanation.layer);
     if (!explanation.chain.empty())
-        fmt::format_to(out, "  chosen in:  a step of {}, where it makes the whole shortest\n",
-                       explanation.chain);
+        fmt::format_to(
+            out, "  chosen in:  a step of {}, where it makes the whole shortest{}\n", explanation.chain,
+            cache::is_of_kept_step(explanation.chain) ? ""
+                                                      : "; computed in another way that step is shorter");
     add_ties(explanation, text);
     if (explanation.runner_up.empty()) return;
     fmt::format_to(out, "  runner-up:  {}, {:.2f} us ({:+.1f} %)\n", explanation.runner_up,

@@ -77,8 +77,8 @@ struct Explanation {
     int measured_at_mhz = 0;  ///< the multiprocessors' clock in that measurement; 0: not known
     std::string measured_on;  ///< GPU, driver and compiler of the measurement
     std::string layer;        ///< cache layer that knows it: "user", "site", "packaged"
-    /// The model's step in which it was chosen: "llama-3-8b tokens=8 kv=1024". Empty: it was the fastest
-    /// alone.
+    /// The model's step in which it was chosen: "llama-3-8b tokens=8 kv=1024", with " kept=no" behind it
+    /// where that step is shorter computed in another way. Empty: it was the fastest alone.
     std::string chain;
     std::string fallback;   ///< what would run without any knowledge
     std::string runner_up;  ///< second best trial of that measurement, if the cache has it

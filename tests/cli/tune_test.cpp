@@ -119,12 +119,12 @@ TEST_CASE(
         return ended.json()["data"];
     };
     const nlohmann::json steps = json_of(words)["steps"];
-    REQUIRE(steps.size() == 2);
+    REQUIRE(steps.size() == 4);  // of both numbers with launches for norms, and with shared ones
     for (const nlohmann::json& step : steps) {
         CHECK(step["complete"] == true);
         CHECK(step["reused"] == false);
         CHECK(step["after_us"].get<double>() > 0);
-        CHECK(step["kernels"].size() == 7);
+        CHECK(step["kernels"].size() == (step["norms"] == "shared" ? 6 : 7));
     }
     const nlohmann::json head = steps[0]["kernels"][2];
     CHECK(head["part"] == "head");
@@ -137,7 +137,7 @@ TEST_CASE(
     CHECK(sandbox.run(explain).out.find("chosen in:") != std::string::npos);
     CHECK(sandbox.run({"list", "--csv"}).out.find("tiny-llama tokens=2 kv=40") != std::string::npos);
 
-    CHECK(json_of(words)["steps"][1]["reused"] == true);
+    for (const nlohmann::json& step : json_of(words)["steps"]) CHECK(step["reused"] == true);
     Sandbox::Words plain{"tune",     "--op", "linear",  "--fields", "dtype=bf16 in=256 out=1024",
                          "--tokens", "1",    "--retune"};
     CHECK(sandbox.run(plain).code == 0);
@@ -149,6 +149,66 @@ TEST_CASE(
     elsewhere.write("winners.json", sandbox.read("winners.json"));
     REQUIRE(elsewhere.run({"import", "winners.json"}).code == 0);
     CHECK(elsewhere.run(explain).out.find("chosen in:") != std::string::npos);
+}
+
+TEST_CASE("tune --chain shares a step's norms where that is shorter, and who runs the model later follows") {
+    Sandbox sandbox;
+    const std::string model = HONE_SOURCE_DIR "/examples/tiny-llama/config.json";
+    const Sandbox::Words race{"tune", model, "--chain", "--tokens", "2", "--kv", "40"};
+    const auto steps_of = [&](const Sandbox::Words& words, const std::string& option) {
+        Sandbox::Words asked = words;
+        asked.push_back(option);
+        asked.emplace_back("--json");
+        const Ended ended = sandbox.run(asked);
+        INFO(ended.err);
+        REQUIRE(ended.code == 0);
+        return ended.json()["data"]["steps"];
+    };
+    const auto norms_run = [&] {
+        const Ended bench = sandbox.run({"bench", "--chain", model, "--tokens", "2", "--kv", "40"});
+        INFO(bench.err);
+        REQUIRE(bench.code == 0);
+        return bench.out.find("norm of network") != std::string::npos;
+    };
+    const std::string slow_norms = "launch:match=rmsnorm:slow=20";
+    for (const bool shares : {true, false, true}) {
+        CAPTURE(shares);
+        sandbox.use_fake_gpus(shares ? slow_norms : "");
+        const nlohmann::json raced = steps_of(race, "--retune");
+        REQUIRE(raced.size() == 2);
+        CHECK(raced[0]["norms"] == "launched");
+        CHECK_FALSE(raced[0].contains("ratio"));
+        CHECK(raced[1]["norms"] == "shared");
+        CHECK((raced[1]["ratio"].get<double>() < 1) == shares);
+        const nlohmann::json known = steps_of(race, "--effort=standard");
+        for (const nlohmann::json* steps : {&raced, &known}) {
+            CHECK((*steps)[0]["kept"] == !shares);
+            CHECK((*steps)[1]["kept"] == shares);
+        }
+        CHECK(known[1]["reused"] == true);
+        CHECK(norms_run() == !shares);
+    }
+    const Ended text = sandbox.run({"tune", model, "--chain", "--tokens", "2", "--kv", "40", "--retune"});
+    for (const char* expected : {"2 sequences, products share norms", "  kept: ", "% shorter than without"})
+        CHECK(text.out.find(expected) != std::string::npos);
+    const std::string list = sandbox.run({"list", "--csv"}).out;
+    CHECK(list.find("tiny-llama tokens=2 kv=40 kept=no") != std::string::npos);
+    Sandbox::Words explain{"explain"};
+    std::istringstream fields("linear dtype=bf16 residual=no in=256 out=512 tokens=2");
+    for (std::string word; fields >> word;) explain.push_back(word);
+    CHECK(sandbox.run(explain).out.find("computed in another way that step is shorter") != std::string::npos);
+}
+
+TEST_CASE("tune --chain races a model's step once where its products cannot share norms") {
+    Sandbox sandbox;
+    sandbox.use_fake_gpus();
+    const Ended ended = sandbox.run({"tune", "gpt2", "--chain", "--tokens", "1", "--kv", "40", "--json"});
+    INFO(ended.err);
+    REQUIRE(ended.code == 0);
+    const nlohmann::json steps = ended.json()["data"]["steps"];
+    REQUIRE(steps.size() == 1);
+    CHECK(steps[0]["norms"] == "launched");
+    CHECK(steps[0]["kept"] == true);
 }
 
 TEST_CASE("bench --energy says what a call takes, of a quantized product beside the dense one") {

@@ -192,6 +192,167 @@ TEST_CASE("products share norms, too, whose kernels won in a step that does, wha
     CHECK(norms_with({.family = "shared_norm_linear"}) == 2);  // the fastest alone
 }
 
+TEST_CASE(
+    "products do not share norms that won in such a step which was longer than with launches for them") {
+    const test::FakeMachine fakes;
+    const auto norms_with = [](const std::string& chain) {
+        const test::Scratch scratch;
+        {
+            cache::Cache cache = scratch.cache();
+            test::store_rings(cache, 4);  // for which alone they would
+            test::store_rings(cache, 4, {.family = "shared_norm_linear", .chain = chain});
+        }
+        RunningModel model(test::sharing_options(scratch));
+        return norms_of(model.forward(), 4);
+    };
+    CHECK(norms_with("small tokens=4 kv=100") == 1);
+    CHECK(norms_with("small tokens=4 kv=100 kept=no") == 2);
+}
+
+namespace {
+
+/// Whose steps can be told to share norms, and may compile kernels for it.
+ModelOptions told(ModelOptions options) {
+    options.told_sequences = options.max_sequences;
+    options.may_compile_later = true;
+    return options;
+}
+
+bool shares_norms(Forward& forward, std::int64_t sequences) {
+    const auto is_sharing = [](const StepKernel& kernel) {
+        return kernel.problem.family->name == "shared_norm_linear";
+    };
+    const auto count = std::ranges::count_if(forward.step_kernels({sequences, 100}), is_sharing);
+    CHECK((count == 0 || count == 4));
+    return count > 0;
+}
+
+}  // namespace
+
+TEST_CASE("steps share norms or have launches for them as they are told, whatever is chosen") {
+    const test::FakeMachine fakes;
+    const test::Scratch scratch;
+    {
+        cache::Cache cache = scratch.cache();
+        test::store_rings(cache, 4);
+    }
+    RunningModel model(told(test::sharing_options(scratch)));
+    Forward& forward = model.forward();
+    for (const std::int64_t sequences : {1, 2, 3, 4}) CHECK(forward.can_share_norms(sequences));
+    CHECK(forward.graph_us(4, 100, 2) < forward.graph_us(2, 100, 2));
+    forward.share_norms(2, true);
+    forward.share_norms(3, false);  // computed as one of four
+    CHECK(norms_of(forward, 1) == 2);
+    CHECK(norms_of(forward, 2) == 1);
+    CHECK(norms_of(forward, 4) == 2);
+    CHECK(shares_norms(forward, 2));
+    CHECK_FALSE(shares_norms(forward, 4));
+    CHECK(forward.graph_us(4, 100, 2) > forward.graph_us(2, 100, 2));  // captured anew
+    forward.share_norms(2, false);
+    forward.share_norms(4, true);
+    CHECK(norms_of(forward, 2) == 2);
+    CHECK(norms_of(forward, 4) == 1);
+    CHECK(model.runtime().counters().failed_launches == 0);
+}
+
+TEST_CASE("steps of up to 64 sequences can be told to share norms") {
+    const test::FakeMachine fakes;
+    ModelOptions options = test::small_options();
+    options.max_sequences = 65;
+    options.max_step_tokens = 65;
+    RunningModel model(told(options));
+    Forward& forward = model.forward();
+    CHECK(forward.can_share_norms(64));
+    CHECK_FALSE(forward.can_share_norms(65));
+    forward.share_norms(64, true);
+    CHECK(norms_of(forward, 64) == 1);
+    CHECK(norms_of(forward, 65) == 2);
+    CHECK(model.runtime().counters().failed_launches == 0);
+}
+
+TEST_CASE("models whose products cannot share norms, or that nobody asked to, are not told to") {
+    const test::FakeMachine fakes;
+    const test::Scratch scratch;
+    CHECK_FALSE(RunningModel(test::sharing_options(scratch)).forward().can_share_norms(1));
+    ModelOptions fp16 = told(test::sharing_options(scratch));
+    fp16.made_up->dtype = Dtype::fp16;
+    CHECK_FALSE(RunningModel(fp16).forward().can_share_norms(1));
+}
+
+TEST_CASE(
+    "a step with norms in its products shares them in place of that where it is told or a race says so") {
+    const test::FakeMachine fakes;
+    const test::Scratch scratch;
+    const ModelOptions options = told(test::whole_options(scratch));
+    const auto store = [&](const std::string& fields, int rows, const test::Race& race) {
+        cache::Cache cache = scratch.cache();
+        test::store_winner(
+            cache, "dtype=bf16 " + fields + " tokens=1",
+            fmt::format("ring tokens=1 rows={} consumers=4 stage_columns=256 stages=8 cluster_k=1 early=2 "
+                        "spread=0 programmatic=1",
+                        rows),
+            race);
+    };
+    store("in=2048 out=2048", 16, {});  // by their kernels alone all four could share
+    {
+        RunningModel model(options);
+        Forward& forward = model.forward();
+        CHECK(norms_of(forward, 1) == 0);
+        forward.share_norms(1, true);
+        CHECK(norms_of(forward, 1) == 1);
+        CHECK(shares_norms(forward, 1));
+        forward.share_norms(1, false);
+        CHECK(norms_of(forward, 1) == 0);
+        CHECK(model.runtime().counters().failed_launches == 0);
+    }
+    const test::Race in_step{.family = "shared_norm_linear", .chain = "small tokens=1 kv=100"};
+    store("norm=yes in=2048 out=4096", 32, in_step);
+    store("next_norm=yes residual=yes in=2048 out=2048", 16, in_step);
+    store("norm=yes gated=yes activation=silu in=2048 out=2048", 16, in_step);
+    CHECK(norms_of(RunningModel(options).forward(), 1) == 1);
+}
+
+TEST_CASE(
+    "steps with and without shared norms are replayed beside each other, with equal and mixed lengths") {
+    const test::FakeMachine fakes;
+    const test::Scratch scratch;
+    RunningModel model(told(test::sharing_options(scratch)));
+    Forward& forward = model.forward();
+    const StepSizes sizes{4, 100};
+    forward.mark(sizes);
+    forward.share_norms(4, true);
+    for (const Lengths lengths : {Lengths::equal, Lengths::mixed}) {
+        const auto us = forward.times_since_mark(sizes, lengths, 3, never);
+        REQUIRE(us.size() == 2);
+        CHECK(us[0].size() == 3);
+        CHECK(us[1].size() == 3);
+        CHECK(us[0].front() < us[1].front());  // launches that are not there
+    }
+}
+
+TEST_CASE("any kernel of products that share norms can take their places") {
+    const test::FakeMachine fakes;
+    const test::Scratch scratch;
+    RunningModel model(told(test::sharing_options(scratch)));
+    Forward& forward = model.forward();
+    forward.share_norms(4, true);
+    for (const StepKernel& kernel : forward.step_kernels({4, 100})) {
+        if (kernel.problem.family->name != "shared_norm_linear") continue;
+        CAPTURE(to_string(kernel.problem));
+        std::vector<Candidate> of_each;  // variant
+        for (const RankedCandidate& ranked :
+             ranked_space(kernel.problem, runtime::device_traits(model.gpu().driver(), 0))) {
+            const Candidate& candidate = ranked.candidate;
+            if (candidate != kernel.candidate &&
+                std::ranges::find(of_each, candidate.variant, &Candidate::variant) == of_each.end())
+                of_each.push_back(candidate);
+        }
+        REQUIRE(of_each.size() > 1);
+        for (const std::vector<double>& us : forward.times_with(kernel, of_each, {4, 100}, 2, never))
+            CHECK(us.size() == 2);
+    }
+}
+
 TEST_CASE("a product with a norm in it has no time with a kernel that does not normalize on the way") {
     const test::FakeMachine fakes;
     const test::Scratch scratch;
@@ -253,7 +414,7 @@ TEST_CASE("steps with other kernels are replayed beside the step as it is, which
         CHECK(us[1].empty());
     }
     forward.mark(sizes);
-    const auto since = forward.times_since_mark(sizes, 2, never);
+    const auto since = forward.times_since_mark(sizes, Lengths::equal, 2, never);
     REQUIRE(since.size() == 2);
     CHECK(since[0].size() == 2);
     CHECK(since[1].size() == 2);

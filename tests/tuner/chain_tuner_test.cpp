@@ -39,9 +39,13 @@ class MadeUpChain final : public Chain {
     std::vector<std::vector<std::string>> asked{std::vector<std::string>{}, std::vector<std::string>{}};
     int calls = 0;
 
+    /// Hears of each times().
+    std::function<void(int rounds)> on_times = [](int) {};
+
     std::vector<std::vector<double>> times(std::size_t place, const std::vector<Candidate>& candidates,
                                            int rounds) override {
         ++calls;
+        on_times(rounds);
         std::vector<std::vector<double>> us{replays(kernels_, rounds)};
         for (const Candidate& candidate : candidates) {
             asked[place].push_back(to_string(candidate));
@@ -60,6 +64,11 @@ class MadeUpChain final : public Chain {
         for (std::size_t place = 0; place < others.size(); ++place)
             CHECK_FALSE(refuses(place, others[place]));
         return {replays(kernels_, rounds), replays(others, rounds)};
+    }
+    void enter() override {}
+    std::pair<std::vector<double>, std::vector<double>> against(Chain& other, int rounds) override {
+        auto& way = dynamic_cast<MadeUpChain&>(other);
+        return {replays(kernels_, rounds), way.replays(way.kernels_, rounds)};
     }
     [[nodiscard]] ChainStep step(const std::string& name) {
         ChainStep step{.name = name, .chain = this};
@@ -320,4 +329,94 @@ TEST_CASE("a run that is stopped stores no choice") {
     CHECK_FALSE(result.steps.front().is_complete);
     CHECK(std::ranges::all_of(bench.cache.winners(),
                               [](const cache::Trial& winner) { return winner.chain.empty(); }));
+}
+
+namespace {
+
+/// A step that is computed in two ways: both have the norm of one row.
+struct TwoWays {
+    Scratch scratch;
+    cache::Cache cache = scratch.cache();
+    test::MadeUpMeasurer measurer;
+    test::NoImages images;
+    MadeUpChain usual{{test::norm_problem(1), test::norm_problem(64)}};
+    MadeUpChain other{{test::norm_problem(1), test::norm_problem(8)}};
+
+    /// The other way is so much longer, of some 1,200 us.
+    ChainTuneResult run(double longer_us, TuneOptions options = {}, const std::atomic<bool>& stop = never) {
+        other.together = [longer_us](const std::vector<Candidate>&) { return longer_us; };
+        ChainStep step = other.step("made-up tokens=1 kv=1");
+        step.instead_of = 0;
+        return tune_chains({usual.step(step.name), step}, options, measurer, images, cache, {}, stop);
+    }
+    [[nodiscard]] cache::Trial winner(std::int64_t rows) const {
+        for (const cache::Trial& trial : cache.winners())
+            if (trial.key == tuning_key(test::norm_problem(rows), measurer.device().gpu)) return trial;
+        return {};
+    }
+    void check_that_other_is_kept(bool kept, const ChainTuneResult& result) const {
+        CHECK(result.steps[0].is_complete);
+        CHECK(result.steps[1].is_complete);
+        CHECK(result.steps[0].is_kept == !kept);
+        CHECK(result.steps[1].is_kept == kept);
+        CHECK(winner(1).chain == "made-up tokens=1 kv=1");
+        CHECK(winner(64).chain == (kept ? "made-up tokens=1 kv=1 kept=no" : "made-up tokens=1 kv=1"));
+        CHECK(winner(8).chain == (kept ? "made-up tokens=1 kv=1" : "made-up tokens=1 kv=1 kept=no"));
+        CHECK(winner(1).candidate == to_string(result.steps[kept ? 1 : 0].kernels[0]));
+    }
+};
+
+}  // namespace
+
+TEST_CASE("of two ways to compute a step the shorter one is kept, and what both have is as that has it") {
+    const std::vector<std::string> names = Bench().tried_alone();
+    for (const double longer_us : {-30.0, -0.5, 0.0, 30.0}) {
+        CAPTURE(longer_us);
+        TwoWays ways;
+        ways.usual.cost = cost_of({{names[1], 50}});
+        ways.other.cost = cost_of({{names[2], 50}});
+        const ChainTuneResult result = ways.run(longer_us);
+        CHECK(to_string(result.steps[0].kernels[0]) == names[1]);
+        CHECK(to_string(result.steps[1].kernels[0]) == names[2]);
+        ways.check_that_other_is_kept(longer_us < -20, result);
+        CHECK(result.steps[1].ratio == doctest::Approx(1 + longer_us / 1100).epsilon(0.001));
+    }
+}
+
+TEST_CASE("a way that is known not to be kept is known the next time, without a measurement") {
+    for (const double longer_us : {-30.0, 30.0}) {
+        CAPTURE(longer_us);
+        TwoWays ways;
+        static_cast<void>(ways.run(longer_us));
+        const int calls = ways.usual.calls + ways.other.calls;
+        const int problems = ways.measurer.problems;
+        const ChainTuneResult again = ways.run(-longer_us);
+        CHECK(again.steps[0].reused);
+        CHECK(again.steps[1].reused);
+        CHECK(ways.usual.calls + ways.other.calls == calls);
+        CHECK(ways.measurer.problems == problems);
+        ways.check_that_other_is_kept(longer_us < 0, again);
+    }
+}
+
+TEST_CASE("a way that won before and is longer now is not kept any more, nor the other way round") {
+    TwoWays ways;
+    for (const double longer_us : {-30.0, 30.0, -30.0}) {
+        CAPTURE(longer_us);
+        ways.check_that_other_is_kept(longer_us < 0, ways.run(longer_us, {.retune = true}));
+    }
+    CHECK(ways.cache.verify().ok);
+}
+
+TEST_CASE("of two ways one of which was not raced to its end nothing is stored") {
+    TwoWays ways;
+    std::atomic<bool> stop{false};
+    ways.other.on_times = [&](int rounds) { stop = stop || rounds > 1; };  // in its first heat
+    const ChainTuneResult result = ways.run(-30, {}, stop);
+    CHECK(stop);
+    for (const ChainStepResult& step : result.steps) {
+        CHECK_FALSE(step.is_complete);
+        CHECK_FALSE(step.is_kept);
+    }
+    for (const std::int64_t rows : {1, 8, 64}) CHECK(ways.winner(rows).chain.empty());
 }

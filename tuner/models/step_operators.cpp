@@ -143,19 +143,18 @@ class StepOperators {
         const std::int64_t most = steps::most_whole_sequences(model_, part_.weights);
         const auto first = std::ssize(list_);
         add_whole_products(most);
-        add_sharing_products(most, steps::most_sharing_sequences(model_, part_.weights));
+        add_sharing_products(steps::most_sharing_sequences(model_, part_.weights));
         for (auto op = list_.begin() + first; op != list_.end(); ++op) op->use = Use::chosen_in_steps;
     }
 
-    /// More than `above`, `most` at most.
-    std::vector<std::int64_t> tokens_between(std::int64_t above, std::int64_t most) const {
+    std::vector<std::int64_t> tokens_up_to(std::int64_t most) const {
         std::vector<std::int64_t> some = part_.tokens;
-        std::erase_if(some, [&](std::int64_t tokens) { return tokens <= above || tokens > most; });
+        std::erase_if(some, [&](std::int64_t tokens) { return tokens > most; });
         return some;
     }
 
     void add_whole_products(std::int64_t most) {
-        const std::vector<std::int64_t> few = tokens_between(0, most);
+        const std::vector<std::int64_t> few = tokens_up_to(most);
         if (few.empty()) return;
         add_product("query, key, value projection with its norm", few,
                     steps::qkv_projection(model_, most, NormsAndSums::within), false);
@@ -165,8 +164,8 @@ class StepOperators {
         add_half("feed-forward, second half with its sum", few, NormsAndSums::within, Half::second);
     }
 
-    void add_sharing_products(std::int64_t most_whole, std::int64_t most) {
-        const std::vector<std::int64_t> few = tokens_between(most_whole, most);
+    void add_sharing_products(std::int64_t most) {
+        const std::vector<std::int64_t> few = tokens_up_to(most);
         if (few.empty()) return;
         const steps::SharedNormProblems problems(model_, part_.weights, most);
         const auto add_one = [&](std::string role, std::int64_t in, std::int64_t out,

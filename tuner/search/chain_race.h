@@ -13,7 +13,8 @@
 
 namespace hone::tuner {
 
-/// A model's step, which has one kernel in each place.
+/// A model's step, which has one kernel in each place. Several may be ways to compute one step: each puts
+/// itself and its kernels in place before it does what it is asked for.
 class Chain {
   public:
     virtual ~Chain() = default;
@@ -28,6 +29,12 @@ class Chain {
     /// The step as it is, and with all of these, one a place: as times().
     [[nodiscard]] virtual std::pair<std::vector<double>, std::vector<double>> beside(
         const std::vector<Candidate>& others, int rounds) = 0;
+    /// From now on the step is computed this way.
+    virtual void enter() = 0;
+    /// Microseconds of the step as it is, and of another way to compute it as that is: as times(). Over
+    /// several lengths of its sequences, where it has such.
+    [[nodiscard]] virtual std::pair<std::vector<double>, std::vector<double>> against(Chain& other,
+                                                                                      int rounds) = 0;
 };
 
 /// One kernel of a step, which runs in all layers.

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "cache/kept_step.h"
 #include "cache/process.h"
 #include "tuner/search/knowledge.h"
 #include "tuner/search/proven.h"
@@ -20,6 +21,7 @@ constexpr int passes = 2;
 constexpr int compared_rounds = 30;
 constexpr int start_rounds = 9;
 constexpr double least_gain_of_start = 0.002;
+constexpr double least_gain_of_way = 0.002;
 
 std::chrono::milliseconds ms_since(Clock::time_point start) {
     return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start);
@@ -48,7 +50,9 @@ class ChainTuner {
                 choose_start(step, proven);
             for (std::size_t step = 0; step < steps_.size() && !stops(); ++step) race(step, pass, proven);
         }
-        for (std::size_t step = 0; step < steps_.size(); ++step) conclude(step);
+        for (std::size_t step = 0; step < steps_.size(); ++step) compare_with_start(step);
+        for (std::size_t step = 0; step < steps_.size(); ++step) choose_way(step);
+        for (std::size_t step = 0; step < steps_.size(); ++step) store(step);
         cache_.drop_lost_images();
         return std::move(result_);
     }
@@ -74,13 +78,16 @@ class ChainTuner {
         const Knowledge knowledge(cache_, measurer_.device(), measurer_.provenance());
         for (std::size_t i = 0; i < steps_.size(); ++i) {
             ChainStepResult& step = result_.steps[i];
+            step.is_kept = true;
             for (const ChainKernel& kernel : steps_[i].kernels) {
                 const std::optional<cache::Trial> winner = knowledge.finished_winner(kernel.problem);
                 if (!winner || winner->chain.empty()) return forget();
+                if (steps_[i].instead_of && !cache::is_of_kept_step(winner->chain)) step.is_kept = false;
                 step.kernels.push_back(*parse_candidate(*kernel.problem.family, winner->candidate));
             }
             step.alone = step.kernels;
             step.reused = step.is_complete = true;
+            if (steps_[i].instead_of) result_.steps[*steps_[i].instead_of].is_kept = !step.is_kept;
         }
         return true;
     }
@@ -244,7 +251,7 @@ class ChainTuner {
         return !was_tried;
     }
 
-    void conclude(std::size_t number) {
+    void compare_with_start(std::size_t number) {
         const ChainStep& step = steps_[number];
         ChainStepResult& result = result_.steps[number];
         if (!result.is_complete) return;
@@ -253,18 +260,55 @@ class ChainTuner {
         const auto [after, before] = step.chain->beside(result.alone, compared_rounds);
         result.after_us = median(after);
         result.before_us = median(before);
+        result.is_kept = true;
+    }
+
+    /// Compares a step with the one that it is instead of, both as they are in the end. Where one of them was
+    /// not raced to its end neither is stored: it may be longer for that alone.
+    void choose_way(std::size_t number) {
+        const ChainStep& step = steps_[number];
+        if (!step.instead_of) return;
+        ChainStepResult& result = result_.steps[number];
+        ChainStepResult& other = result_.steps[*step.instead_of];
+        if (!result.is_complete || !other.is_complete) {
+            result.is_complete = other.is_complete = result.is_kept = other.is_kept = false;
+            return;
+        }
+        const auto [us, others] = step.chain->against(*steps_[*step.instead_of].chain, compared_rounds);
+        const std::vector<double> ratios = paired_ratios(us, others);
+        result.ratio = median(ratios);
+        result.is_kept = result.ratio <= 1 - least_gain_of_way && trimmed_mean_interval(ratios).high < 1;
+        other.is_kept = !result.is_kept;
+    }
+
+    void store(std::size_t number) {
+        const ChainStep& step = steps_[number];
+        const ChainStepResult& result = result_.steps[number];
+        if (!result.is_complete) return;
         const Knowledge knowledge(cache_, measurer_.device(), measurer_.provenance());
         for (std::size_t place = 0; place < step.kernels.size(); ++place) {
-            const cache::Trial* const trial =
-                knowledge.valid_trial(step.kernels[place].problem, result.kernels[place]);
+            const Problem& problem = step.kernels[place].problem;
+            if (!result.is_kept && is_of_other_way(number, problem)) continue;
+            const cache::Trial* const trial = knowledge.valid_trial(problem, result.kernels[place]);
             if (trial == nullptr || trial->status != cache::TrialStatus::ok) continue;
             cache::Trial winner = *trial;
             winner.winner = true;
             winner.stage = cache::Stage::final_round;
             winner.created_at = cache::now_ms();
             winner.chain = step.name;
+            if (!result.is_kept) winner.chain += cache::not_kept;
             cache_.store(winner);
         }
+    }
+
+    /// Whether the way that is kept in place of this one has the problem, too.
+    [[nodiscard]] bool is_of_other_way(std::size_t number, const Problem& problem) const {
+        const auto has_it = [&](const ChainStep& step) {
+            return std::ranges::find(step.kernels, problem, &ChainKernel::problem) != step.kernels.end();
+        };
+        if (steps_[number].instead_of) return has_it(steps_[*steps_[number].instead_of]);
+        return std::ranges::any_of(
+            steps_, [&](const ChainStep& step) { return step.instead_of == number && has_it(step); });
     }
 
     const Clock::time_point start_ = Clock::now();
