@@ -49,7 +49,7 @@ struct ChainOptions {
     int final_rounds = 15;
     std::size_t finalists = 3;
     double least_gain = 0.002;  ///< of the whole step: who gains less leaves the place to who has it
-    std::chrono::milliseconds limit{4000};  ///< no place is begun later
+    std::chrono::milliseconds limit{20000};  ///< no place is begun later
 };
 
 /// How a candidate fared in a place: the step's time over that of the step as it was then.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "kernel_templates/calibration.h"
@@ -25,6 +26,12 @@ class Wanted {
     void add(const Candidate& candidate) {
         if (std::ranges::find(list_, candidate) == list_.end() && allowed(problem_, candidate, traits_))
             list_.push_back(candidate);
+    }
+    /// A kernel of the problem's kin, where the family has its variant.
+    void add_of_kin(const Candidate& candidate) {
+        const Family& family = *problem_.family;
+        const Candidate ours = family.from_kin != nullptr ? family.from_kin(problem_, candidate) : candidate;
+        if (std::ranges::find(family.variants, ours.variant) != family.variants.end()) add(ours);
     }
     /// Of each tunable the other values that are predicted best.
     void add_neighbours(const Candidate& winner) {
@@ -54,6 +61,10 @@ class Wanted {
     std::vector<Candidate> list_;
 };
 
+std::optional<Problem> kin_of(const Problem& problem) {
+    return problem.family->kin != nullptr ? problem.family->kin(problem) : std::nullopt;
+}
+
 std::vector<Candidate> wanted(const Led& led, const std::vector<Led>& others, const RunContext& run) {
     Wanted wanted(led.problem, run.measurer.device().traits);
     wanted.add(led.leader);
@@ -61,6 +72,10 @@ std::vector<Candidate> wanted(const Led& led, const std::vector<Led>& others, co
         wanted.add(kernel.candidate);
     for (const Led& other : others) {
         if (other.problem.family == led.problem.family) wanted.add(other.leader);
+    }
+    if (const std::optional<Problem> kin = kin_of(led.problem)) {
+        for (const MeasuredKernel& kernel : shortlist(run.knowledge.raced_kernels(*kin), most_of_races))
+            wanted.add_of_kin(kernel.candidate);
     }
     wanted.add_neighbours(led.leader);
     wanted.add_best_of_variants();

@@ -21,9 +21,9 @@ struct Proven {
     std::vector<cache::Trial> trials;  ///< measured here, the fastest first
 };
 
-/// Of each problem: who came close to its winner, neighbours of its leader in each tunable, and the leaders
-/// of the others. What has no time yet is verified and timed. Every trial is stored; nobody wins. A problem
-/// of which the run stops before its turn has no trials.
+/// Of each problem: who came close to its winner, or to that of its kin, neighbours of its leader in each
+/// tunable, and the leaders of the others. What has no time yet is verified and timed. Every trial is stored;
+/// nobody wins. A problem of which the run stops before its turn has no trials.
 [[nodiscard]] std::vector<Proven> prove(const std::vector<Led>& problems, Measurer& measurer,
                                         ImageSource& images, cache::Cache& cache,
                                         const std::function<bool()>& stop);
