@@ -293,6 +293,49 @@ TEST_CASE("a race begins with what the step had where that is shorter, though no
     CHECK(step.after_us < step.before_us);
 }
 
+TEST_CASE("what the step had is tried, though neither races alone nor neighbours would have brought it") {
+    const std::vector<std::string> tried = asked_with({});
+    std::optional<Candidate> had;
+    for (const RankedCandidate& ranked :
+         ranked_space(test::norm_problem(1), *representative_device({9, 0, true}))) {
+        if (std::ranges::find(tried, to_string(ranked.candidate)) == tried.end()) had = ranked.candidate;
+    }
+    REQUIRE(had);
+    Bench bench;
+    bench.measurer.true_us = [](const std::string&) { return 10.0; };
+    bench.chain.take(0, *had);
+    bench.chain.cost = cost_of({{to_string(*had), 50}});
+    CHECK(bench.run().steps.front().kernels[0] == *had);
+}
+
+TEST_CASE("kernels that were fast for the product alone are tried where it shares a norm") {
+    const Problem product = *parse_problem("linear dtype=bf16 in=1024 out=2048 tokens=64");
+    const Problem sharing =
+        *parse_problem("shared_norm_linear dtype=bf16 norm=yes in=1024 out=2048 tokens=64");
+    const auto tried_with = [&](const std::optional<Candidate>& had) {
+        Bench bench;
+        bench.measurer.true_us = [&](const std::string& name) {
+            return had && name == to_string(*had) ? 9.0 : 10.0;
+        };
+        bench.chain = MadeUpChain({product, sharing});
+        if (had) bench.chain.take(0, *had);
+        const ChainStepResult step = bench.run().steps.front();
+        std::vector<std::string> tried = bench.chain.asked[1];
+        tried.push_back(to_string(step.alone[1]));
+        return tried;
+    };
+    const std::vector<std::string> usual = tried_with({});
+    std::optional<Candidate> other;  // of the product, which the sharing one has too, and nobody else brings
+    for (const RankedCandidate& ranked : ranked_space(sharing, test::made_up_device().traits)) {
+        const std::string name = to_string(ranked.candidate);
+        if (name.starts_with("wgmma ") && std::ranges::find(usual, name) == usual.end())
+            other = parse_candidate(*product.family, name);
+    }
+    REQUIRE(other);
+    const std::vector<std::string> tried = tried_with(other);
+    CHECK(std::ranges::find(tried, to_string(*other)) != tried.end());
+}
+
 TEST_CASE("a step never has a kernel that it does not do with, and what it has instead is what is stored") {
     std::string fastest;  // alone, and not what the step has
     {

@@ -121,9 +121,9 @@ class ChainTuner {
         std::vector<Led> led;
         for (std::size_t i = 0; i < steps_.size(); ++i) {
             for (std::size_t place = 0; place < steps_[i].kernels.size(); ++place) {
-                const Problem& problem = steps_[i].kernels[place].problem;
+                const auto& [problem, had] = steps_[i].kernels[place];
                 if (std::ranges::find(led, problem, &Led::problem) == led.end())
-                    led.push_back({problem, result_.steps[i].kernels[place]});
+                    led.push_back({problem, result_.steps[i].kernels[place], had});
             }
         }
         std::vector<Proven> proven = prove(led, measurer_, images_, cache_, [this] { return stops(); });

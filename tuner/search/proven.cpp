@@ -68,6 +68,7 @@ std::optional<Problem> kin_of(const Problem& problem) {
 std::vector<Candidate> wanted(const Led& led, const std::vector<Led>& others, const RunContext& run) {
     Wanted wanted(led.problem, run.measurer.device().traits);
     wanted.add(led.leader);
+    wanted.add(led.had);
     for (const MeasuredKernel& kernel : shortlist(run.knowledge.raced_kernels(led.problem), most_of_races))
         wanted.add(kernel.candidate);
     for (const Led& other : others) {
