@@ -1,5 +1,6 @@
 #include "decoder/http/bridge.h"
 
+#include <strings.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -91,6 +92,28 @@ std::size_t file_limit(std::size_t wanted) {
 bool lacks_files(const std::exception& failure) {
     const auto* const error = dynamic_cast<const std::system_error*>(&failure);
     return error != nullptr && error->code() == std::errc::too_many_files_open;
+}
+
+/// Whether a list such as "keep-alive, Close" has that token, whose letters may be large or small.
+bool lists_close(std::string_view list) {
+    while (!list.empty()) {
+        std::string_view token = list.substr(0, list.find(','));
+        list.remove_prefix(std::min(token.size() + 1, list.size()));
+        token.remove_prefix(std::min(token.find_first_not_of(" \t"), token.size()));
+        token = token.substr(0, token.find_last_not_of(" \t") + 1);
+        if (token.size() == 5 && strncasecmp(token.data(), "close", token.size()) == 0) return true;
+    }
+    return false;
+}
+
+/// Whether the client wants the connection closed behind the answer. The request then says so as cpp-httplib
+/// knows it, which looks for that spelling alone.
+bool asks_to_close(httplib::Request& request) {
+    const auto [begin, end] = request.headers.equal_range("Connection");
+    if (std::none_of(begin, end, [](const auto& header) { return lists_close(header.second); })) return false;
+    request.headers.erase(begin, end);
+    request.headers.emplace("Connection", "close");
+    return true;
 }
 
 /// cpp-httplib repeats to the client that it asked for this.
@@ -232,13 +255,15 @@ class Server final : public httplib::Server {
             .connection = connection, .callbacks = callbacks_, .max_body_bytes = options_.max_body_bytes};
         current = &exchange;
         bool closed = false;
-        const bool answered = process_request(connection, stops_, closed, [](httplib::Request& request) {
+        bool to_close = false;
+        const bool answered = process_request(connection, stops_, closed, [&](httplib::Request& request) {
+            to_close = asks_to_close(request);
             request.headers.erase("Accept-Encoding");  // pieces of a text would wait for each other
             request.ranges.clear();
         });
         if (!answered && connection.is_too_long()) refuse_line(connection);
         current = nullptr;
-        return answered && !closed && exchange.is_whole;
+        return answered && !closed && !to_close && exchange.is_whole;
     }
 
     hone_http_options options_;

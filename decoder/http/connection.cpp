@@ -104,16 +104,32 @@ bool Connection::fill() {
     }
 }
 
+void Connection::take(std::size_t bytes) {
+    form_.see({buffer_.data() + begin_, bytes});
+    begin_ += bytes;
+    came_ += bytes;
+}
+
+/// Fields behind the pieces of a body count for nothing: some versions of cpp-httplib refuse them, others
+/// take them for headers. False: they are malformed, too long, or cut.
+bool Connection::skip_trailers() {
+    for (std::size_t left = limits_.head_bytes; form_.is_behind_pieces(); --left) {
+        if (left == 0 || (begin_ == end_ && !fill())) return false;
+        if (!form_.is_of_trailer(buffer_[begin_])) return true;
+        take(1);
+        if (!form_.is_strict()) return false;
+    }
+    return true;
+}
+
 ssize_t Connection::read(char* to, size_t size) {
     is_too_long_ = is_too_long_ || (size > 0 && bytes_left_ == 0);
     size = std::min(size, bytes_left_);
-    if (size == 0 || (begin_ == end_ && !fill())) return -1;
+    if (size == 0 || !skip_trailers() || (begin_ == end_ && !fill())) return -1;
     const std::size_t given = std::min(size, end_ - begin_);
     std::memcpy(to, buffer_.data() + begin_, given);
-    form_.see({to, given});
-    begin_ += given;
+    take(given);
     bytes_left_ -= given;
-    came_ += given;
     return static_cast<ssize_t>(given);
 }
 

@@ -64,6 +64,8 @@ class Connection final : public httplib::Stream {
     [[nodiscard]] bool ready(short what, std::chrono::milliseconds wait) const;
     [[nodiscard]] bool peer_speaks() const;
     [[nodiscard]] bool fill();
+    void take(std::size_t bytes);
+    [[nodiscard]] bool skip_trailers();
     [[nodiscard]] Clock::time_point deadline() const;
 
     socket_t socket_;

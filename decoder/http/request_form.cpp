@@ -43,6 +43,11 @@ void RequestForm::begin_pieces() {
     left_ = 0;
 }
 
+bool RequestForm::is_of_trailer(char next) const {
+    const bool ends_body = at_ == At::name && name_.empty() && (next == '\r' || behind_cr_);
+    return is_behind_pieces() && !ends_body;
+}
+
 void RequestForm::see(std::string_view bytes) {
     while (!bytes.empty() && at_ != At::nothing && is_strict_) {
         if (at_ == At::piece) {
@@ -81,6 +86,7 @@ void RequestForm::see_in_head(char c) {
         at_ = At::value;
         is_length_ = name_ == "content-length" || name_ == "transfer-encoding";
         if (is_length_) ++lengths_;
+        if (is_length_ && is_behind_pieces_) is_strict_ = false;  // too late to say so
         return;
     }
     is_strict_ = is_of_name(c);
@@ -121,7 +127,11 @@ void RequestForm::end_line() {
             return;
         case At::size: is_strict_ = has_digits_; [[fallthrough]];
         case At::padding:
-        case At::extension: at_ = left_ == 0 ? At::last_line : At::piece; return;
+        case At::extension:
+            is_behind_pieces_ = left_ == 0;
+            at_ = is_behind_pieces_ ? At::name : At::piece;
+            name_.clear();
+            return;
         case At::piece_end: begin_pieces(); return;
         default: at_ = At::nothing;
     }

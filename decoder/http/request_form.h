@@ -20,21 +20,25 @@ class RequestForm {
 
     /// Of all that came since begin().
     [[nodiscard]] bool is_strict() const { return is_strict_; }
+    /// Whether `next`, the byte that comes next, is one of the fields behind the last piece, and not of the
+    /// empty line that ends the body.
+    [[nodiscard]] bool is_of_trailer(char next) const;
+    /// Fields or that empty line come next.
+    [[nodiscard]] bool is_behind_pieces() const { return is_behind_pieces_ && at_ != At::nothing; }
     /// Lines of the head that say where the body ends: Content-Length and Transfer-Encoding.
     [[nodiscard]] int lengths() const { return lengths_; }
 
   private:
     enum class At : std::uint8_t {
-        nothing,  ///< behind the head, or the last piece
+        nothing,  ///< behind the head, or the body
         request_line,
-        name,
+        name,  ///< of a header, or of a field behind the pieces
         value,
         size,
         padding,
         extension,
         piece,
         piece_end,
-        last_line,
     };
     void see(char c);
     void see_in_head(char c);
@@ -46,6 +50,7 @@ class RequestForm {
     bool is_strict_ = true;
     bool behind_cr_ = false;  ///< a line ends with CR and LF, and has neither elsewhere
     int lengths_ = 0;
+    bool is_behind_pieces_ = false;
     bool has_digits_ = false;  ///< of a size
     bool is_length_ = false;   ///< the line says where the body ends
     std::uint64_t left_ = 0;   ///< bytes of a piece

@@ -18,13 +18,6 @@ using Pairs = std::vector<std::pair<std::string_view, std::string_view>>;
 
 constexpr std::uint32_t nothing = std::numeric_limits<std::uint32_t>::max();
 
-/// Order of the heap: what comes out first is the lowest rank, and of these the leftmost.
-struct ComesLater {
-    bool operator()(const BpeWorkspace::Candidate& a, const BpeWorkspace::Candidate& b) const {
-        return std::pair(a.rank, a.position) > std::pair(b.rank, b.position);
-    }
-};
-
 std::string byte_token(unsigned char byte) { return fmt::format("<0x{:02X}>", byte); }
 
 std::array<int, 256> byte_tokens(const Vocabulary& vocabulary, bool byte_level) {
@@ -137,35 +130,26 @@ void Bpe::consider(std::uint32_t position, BpeWorkspace& workspace) const {
     if (next >= symbols.size()) return;
     const Merge* const merge = merges_.find(symbols[position].id, symbols[next].id);
     if (merge == nullptr) return;
-    workspace.candidates.push_back({merge->rank, position, merge->result});
+    workspace.queue.push({merge->rank, position});
 }
 
 void Bpe::join(BpeWorkspace& workspace) const {
     std::vector<BpeWorkspace::Symbol>& symbols = workspace.symbols;
-    std::vector<BpeWorkspace::Candidate>& heap = workspace.candidates;
-    heap.clear();
+    workspace.queue.begin(symbols.size());
     for (std::uint32_t position = 0; position + 1 < symbols.size(); ++position) consider(position, workspace);
-    std::ranges::make_heap(heap, ComesLater{});
-    const auto consider_pushed = [&](std::uint32_t position) {
-        const std::size_t before = heap.size();
-        consider(position, workspace);
-        if (heap.size() > before) std::ranges::push_heap(heap, ComesLater{});
-    };
-    while (!heap.empty()) {
-        std::ranges::pop_heap(heap, ComesLater{});
-        const BpeWorkspace::Candidate candidate = heap.back();
-        heap.pop_back();
-        BpeWorkspace::Symbol& symbol = symbols[candidate.position];
+    while (const std::optional<MergeQueue::Candidate> candidate = workspace.queue.pop()) {
+        const std::uint32_t position = candidate->position;
+        BpeWorkspace::Symbol& symbol = symbols[position];
         if (symbol.id < 0 || symbol.next >= symbols.size()) continue;
         // One of the two may have been joined to another one meanwhile.
         const Merge* const merge = merges_.find(symbol.id, symbols[symbol.next].id);
-        if (merge == nullptr || merge->result != candidate.result) continue;
+        if (merge == nullptr || merge->rank != candidate->rank) continue;
         symbols[symbol.next].id = -1;
-        symbol.id = candidate.result;
+        symbol.id = merge->result;
         symbol.next = symbols[symbol.next].next;
-        if (symbol.next < symbols.size()) symbols[symbol.next].previous = candidate.position;
-        if (symbol.previous != nothing) consider_pushed(symbol.previous);
-        consider_pushed(candidate.position);
+        if (symbol.next < symbols.size()) symbols[symbol.next].previous = position;
+        if (symbol.previous != nothing) consider(symbol.previous, workspace);
+        consider(position, workspace);
     }
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "decoder/tokenizer/merge_queue.h"
 #include "decoder/tokenizer/merges.h"
 #include "decoder/tokenizer/model.h"
 #include "decoder/tokenizer/vocabulary.h"
@@ -31,13 +32,8 @@ struct BpeWorkspace {
         std::uint32_t previous = 0;
         std::uint32_t next = 0;
     };
-    struct Candidate {
-        std::uint32_t rank = 0;
-        std::uint32_t position = 0;
-        int result = 0;
-    };
     std::vector<Symbol> symbols{};
-    std::vector<Candidate> candidates{};  ///< a heap
+    MergeQueue queue{};
 };
 
 class Bpe final : public Model {

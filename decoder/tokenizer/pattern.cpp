@@ -11,10 +11,11 @@
 namespace hone::decoder {
 namespace {
 
-void find_text(std::string_view text, std::string_view wanted, std::vector<Span>& matches) {
+template <class Take>
+void find_text(std::string_view text, std::string_view wanted, const Take& take) {
     for (std::size_t at = text.find(wanted); at != std::string_view::npos;
          at = text.find(wanted, at + wanted.size()))
-        matches.push_back({at, at + wanted.size()});
+        take(Span{at, at + wanted.size()});
 }
 
 }  // namespace
@@ -36,18 +37,23 @@ Pattern Pattern::read(const JsonPlace& json) {
 void Pattern::find_all(std::string_view text, std::vector<Span>& matches) const {
     if (const Regex* const regex = std::get_if<Regex>(&pattern_)) return regex->find_all(text, matches);
     matches.clear();
-    find_text(text, std::get<std::string>(pattern_), matches);
+    find_text(text, std::get<std::string>(pattern_), [&](const Span& match) { matches.push_back(match); });
 }
 
 std::string Pattern::replaced(std::string_view text, std::string_view content, std::size_t max_bytes) const {
-    std::vector<Span> matches;
-    find_all(text, matches);
     std::string out;
     std::size_t copied = 0;
-    for (const Span& match : matches) {
+    const auto replace = [&](const Span& match) {
         require_room(out.size() + content.size(), max_bytes);
         out.append(text.substr(copied, match.begin - copied)).append(content);
         copied = match.end;
+    };
+    if (const std::string* const wanted = std::get_if<std::string>(&pattern_)) {
+        find_text(text, *wanted, replace);  // as often as every byte, which nobody needs a list of
+    } else {
+        std::vector<Span> matches;
+        find_all(text, matches);
+        std::ranges::for_each(matches, replace);
     }
     return out.append(text.substr(copied));
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "kernel_templates/catalog.h"
 
@@ -14,6 +15,19 @@ namespace {
 std::string text_of(const FieldValue& field) {
     return std::visit([&](const auto& value) { return fmt::format(" {}={}", field.name, value); },
                       field.value);
+}
+
+/// Wherever an error speaks of the field: "field 'in' has", "does not divide in=96", "out x in is".
+void rename_field(std::string& text, std::string_view from, std::string_view to) {
+    constexpr std::pair<std::string_view, std::string_view> places[] = {
+        {"'", "'"}, {" ", "="}, {"x ", " "}, {" ", " x "}};
+    for (const auto& [before, behind] : places) {
+        const std::string wanted = fmt::format("{}{}{}", before, from, behind);
+        const std::string known = fmt::format("{}{}{}", before, to, behind);
+        for (std::size_t at = text.find(wanted); at != std::string::npos;
+             at = text.find(wanted, at + known.size()))
+            text.replace(at, wanted.size(), known);
+    }
 }
 
 }  // namespace
@@ -45,6 +59,15 @@ Problem gated(Problem problem) {
     const std::string error = problem.family->validate(problem);
     if (!error.empty()) throw std::invalid_argument(fmt::format("{}: {}", problem.family->name, error));
     return problem;
+}
+
+std::string error_of_operator(std::string_view error, const LayerNames& names) {
+    const std::string family = fmt::format("{}: ", names.family);
+    if (error.starts_with(family)) error.remove_prefix(family.size());
+    std::string text = fmt::format("{}: {}", names.name, error);
+    rename_field(text, "in", names.in);
+    rename_field(text, "out", names.out);
+    return text;
 }
 
 std::string_view dtype_name(Dtype dtype) {

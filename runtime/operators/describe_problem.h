@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <string>
 #include <string_view>
 #include <variant>
 
@@ -32,6 +33,17 @@ struct Maximum {
 
 /// The same problem with a second weight behind a gate. Throws std::invalid_argument for what has none.
 [[nodiscard]] Problem gated(Problem problem);
+
+/// What an operator that consists of layers calls one of them.
+struct LayerNames {
+    std::string_view family;  ///< "linear"
+    std::string_view name;    ///< "fused_ffn"
+    std::string_view in;      ///< "hidden"
+    std::string_view out;
+};
+
+/// A layer's error as one of the operator that has it, whose caller knows its own fields alone.
+[[nodiscard]] std::string error_of_operator(std::string_view error, const LayerNames& names);
 
 /// Throws std::invalid_argument for a number that is no Dtype.
 [[nodiscard]] std::string_view dtype_name(Dtype dtype);

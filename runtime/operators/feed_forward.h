@@ -4,7 +4,9 @@
 
 #include <array>
 #include <cstdint>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <type_traits>
 
 #include "hone/fused_ffn.h"
@@ -56,15 +58,31 @@ template <class Ffn>
     return layer;
 }
 
+/// The problem that `describe()` makes of a layer; errors speak of the network and its fields.
+template <class Ffn, class Describe>
+[[nodiscard]] Problem described_half(std::string_view in, std::string_view out, const Describe& describe) {
+    try {
+        return describe();
+    } catch (const std::invalid_argument& error) {
+        throw std::invalid_argument(
+            error_of_operator(error.what(), {.family = is_quantized<Ffn> ? "quantized_linear" : "linear",
+                                             .name = is_quantized<Ffn> ? "quantized_ffn" : "fused_ffn",
+                                             .in = in,
+                                             .out = out}));
+    }
+}
+
 /// The halves as problems. Each throws std::invalid_argument naming field, value and what is allowed.
 template <class Ffn>
 [[nodiscard]] Problem first_half(const Ffn& ffn) {
-    const Problem problem = problem_of(first_layer(ffn));
-    return ffn.gated ? gated(problem) : problem;
+    return described_half<Ffn>("hidden", "intermediate", [&] {
+        const Problem problem = problem_of(first_layer(ffn));
+        return ffn.gated ? gated(problem) : problem;
+    });
 }
 template <class Ffn>
 [[nodiscard]] Problem second_half(const Ffn& ffn) {
-    return problem_of(second_layer(ffn));
+    return described_half<Ffn>("intermediate", "hidden", [&] { return problem_of(second_layer(ffn)); });
 }
 
 inline void put_up(Call& call, const void* up) noexcept { call.pointers[linear::up] = pointer(up); }

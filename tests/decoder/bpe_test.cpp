@@ -87,6 +87,45 @@ TEST_CASE("words are joined as the definition says, whatever the order of the me
     }));
 }
 
+TEST_CASE("long words, too, are joined as the definition says") {
+    CHECK(rc::check([] {
+        TextPairs pairs = drawn_pairs();
+        if (*rc::gen::arbitrary<bool>()) std::ranges::reverse(pairs);
+        std::set<std::string> tokens{"a", "b", "c"};
+        for (const auto& [left, right] : pairs) tokens.insert(left + right);
+        const Vocabulary vocabulary = vocabulary_of({tokens.begin(), tokens.end()});
+        auto word = *rc::gen::nonEmpty(rc::gen::container<std::string>(rc::gen::element('a', 'b', 'c')));
+        while (word.size() < 400) word += word;
+        std::vector<std::string> characters;
+        for (const char character : word) characters.emplace_back(1, character);
+        Ids expected;
+        for (const std::string& part : joined_slowly(characters, pairs))
+            expected.push_back(*vocabulary.find(part));
+        RC_ASSERT(encoded(bpe_of(vocabulary, pairs), word) == expected);
+    }));
+}
+
+TEST_CASE("candidates come by rank and place, whatever came before them") {
+    CHECK(rc::check([] {
+        MergeQueue queue;
+        std::set<std::pair<std::uint32_t, std::uint32_t>> expected;
+        queue.begin(*rc::gen::element<std::size_t>(10, 1000));
+        for (int step = *rc::gen::inRange(0, 200); step > 0; --step) {
+            if (*rc::gen::inRange(0, 3) > 0) {
+                const std::pair drawn{*rc::gen::inRange(0U, 8U), *rc::gen::inRange(0U, 1000U)};
+                if (expected.insert(drawn).second) queue.push({drawn.first, drawn.second});
+            } else if (!expected.empty()) {
+                const auto [rank, position] = *expected.begin();
+                RC_ASSERT((queue.pop() == MergeQueue::Candidate{rank, position}));
+                expected.erase(expected.begin());
+            }
+        }
+        for (const auto& [rank, position] : expected)
+            RC_ASSERT((queue.pop() == MergeQueue::Candidate{rank, position}));
+        RC_ASSERT(!queue.pop());
+    }));
+}
+
 TEST_CASE("characters without a token: none, the unknown token, their bytes") {
     const Vocabulary vocabulary = vocabulary_of({"<unk>", "a", "<0xC3>", "<0xA9>"});
     const std::string word =
@@ -121,6 +160,18 @@ TEST_CASE("text may be cut before marks only where no merge crosses them") {
     CHECK_FALSE(bpe_of(vocabulary, {{"a", mark}}).cuts_at_marks());
     CHECK_FALSE(bpe_of(vocabulary, {}, {.ignore_merges = true}).cuts_at_marks());
     CHECK_FALSE(bpe_of(vocabulary_of({"a"}), {}).cuts_at_marks());
+}
+
+TEST_CASE("a long run of one character goes through no heap") {
+    const Vocabulary vocabulary = vocabulary_of({"a", "aa", "aaaa", "aaaaaaaa"});
+    const Bpe bpe = bpe_of(vocabulary, {{"a", "a"}, {"aa", "aa"}, {"aaaa", "aaaa"}});
+    Ids ids;
+    BpeWorkspace workspace;
+    bpe.encode(std::string(100'007, 'a'), ids, workspace);
+    CHECK(workspace.queue.heaped() == 0);
+    Ids expected(12'500, 3);
+    expected.insert(expected.end(), {2, 1, 0});
+    CHECK(ids == expected);
 }
 
 TEST_CASE("a merge of what is no token is refused") {

@@ -372,6 +372,38 @@ TEST_CASE("a body in pieces is read as one") {
     CHECK(client.response().status == 200);
 }
 
+TEST_CASE("fields behind the last piece of a body are passed over, whatever cuts them") {
+    const MadeServer server("text");
+    const std::string body =
+        "POST /v1/completions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+        "f\r\n{\"prompt\": \"a\"}\r\n0;last\r\n";
+    const std::string much = "A: " + std::string(60'000, 'a') + "\r\n";
+    HttpClientSocket client(server.port());
+    for (const std::string& trailers :
+         {std::string("Checksum: 5\r\nX-Empty:\r\n"),
+          std::string("Connection: close\r\nContent-Encoding: gzip\r\n"), much}) {
+        CAPTURE(trailers.substr(0, 60));
+        const std::string text = body + trailers + "\r\n";
+        for (const std::size_t piece : {text.size(), std::size_t{7}}) {
+            for (std::size_t at = 0; at < text.size(); at += piece) client.send_text(text.substr(at, piece));
+            CHECK(client.response().status == 200);  // and the connection goes on
+        }
+    }
+    for (const std::string& trailers :
+         {std::string("no colon\r\n"), std::string("Na me: x\r\n"), std::string(": x\r\n"),
+          std::string("A: x\r\n folded\r\n"), std::string("A: x\n"), std::string("A: x\rB: y\r\n"),
+          std::string("Content-Length: 5\r\n"), std::string("A: x\r\ntransfer-encoding: chunked\r\n"),
+          much + much}) {
+        CAPTURE(trailers.substr(0, 60));
+        HttpClientSocket refused(server.port());
+        refused.send_text(body + trailers + "\r\nGET /health HTTP/1.1\r\nHost: x\r\n\r\n");
+        const HttpResponse response = refused.response();
+        CHECK(response.status == 400);
+        CHECK(response.message() == "the body did not come as a whole");
+        CHECK_FALSE(refused.wait_for("HTTP/1.1"));
+    }
+}
+
 TEST_CASE("a body that does not come in time is refused, and the connection closed") {
     const MadeServer server("text", {.http = {.request_timeout = std::chrono::milliseconds(200)}});
     HttpClientSocket client(server.port());

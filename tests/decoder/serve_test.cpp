@@ -299,6 +299,32 @@ TEST_CASE("one connection serves one request after the other") {
     }
 }
 
+TEST_CASE("a client that asks for the connection to be closed has it closed, however it spells that") {
+    const MadeServer server(script, {.http = {.idle_timeout = std::chrono::milliseconds(60'000)}});
+    const auto asks = [&](const std::string& headers) {
+        HttpClientSocket client(server.port());
+        client.send_text("GET /health HTTP/1.1\r\nHost: x\r\n" + headers + "\r\n");
+        const HttpResponse response = client.response();
+        CHECK(response.status == 200);
+        const std::size_t at = response.head.find("Connection: close");
+        CHECK(at == response.head.rfind("Connection: close"));  // said once
+        client.send("GET", "/health");
+        CHECK(client.wait_for("HTTP/1.1") == (at == std::string::npos));
+        return at != std::string::npos;
+    };
+    for (const char* headers : {"Connection: close\r\n", "Connection: Close\r\n", "connection: CLOSE\r\n",
+                                "Connection: keep-alive, Close\r\n", "Connection: close ,\tTE\r\n",
+                                "Connection: keep-alive\r\nConnection: ,close\r\n"}) {
+        CAPTURE(headers);
+        CHECK(asks(headers));
+    }
+    for (const char* headers : {"", "Connection: keep-alive\r\n", "Connection: closed\r\n",
+                                "Connection: clos, e\r\n", "Connection:\r\n", "X-Connection: close\r\n"}) {
+        CAPTURE(headers);
+        CHECK_FALSE(asks(headers));
+    }
+}
+
 TEST_CASE("the model, health, and who asks for something else") {
     MadeServer server(script);
     CHECK(server.get("/health").json()["status"] == "ok");

@@ -285,7 +285,7 @@ class Descriptions(Case):
             (hone.QuantizedLinear(IN, OUT, one_scale=True), "one_scale is for format=w8a8 and fp8"),
             (hone.QuantizedLinear(IN, OUT, "fp8", one_x_scale=True), "one_x_scale is for quantized_x=yes"),
             (hone.QuantizedFfn(HIDDEN, BETWEEN, bias=True), "gated=yes has no bias"),
-            (hone.QuantizedFfn(HIDDEN, BETWEEN, group=128), "group=128 does not divide in=320"),
+            (hone.QuantizedFfn(HIDDEN, BETWEEN, group=128), "quantized_ffn: group=128 does not divide intermediate=320"),
         ):
             with self.assertRaisesRegex(hone.BadArgumentError, pattern):
                 hone.prepare(description)

@@ -70,6 +70,31 @@ TEST_CASE("descriptions that no kernel could serve are refused by name") {
                       doctest::Contains("gated"));
 }
 
+TEST_CASE("what is wrong with a network is said in its own words, not in those of its layers") {
+    const auto refusal = [](const FusedFfn& ffn) -> std::string {
+        try {
+            static_cast<void>(first_half(ffn));
+            static_cast<void>(second_half(ffn));
+        } catch (const std::invalid_argument& error) {
+            return error.what();
+        }
+        return "none";
+    };
+    CHECK(refusal({.hidden = 8, .intermediate = 8}) == "none");
+    CHECK(refusal({.hidden = 0, .intermediate = 8})
+              .starts_with("fused_ffn: field 'hidden' has the value '0'; allowed: an integer from 1 to "));
+    CHECK(refusal({.hidden = 8, .intermediate = -1})
+              .starts_with("fused_ffn: field 'intermediate' has the value '-1'; allowed: "));
+    CHECK(refusal({.hidden = 8, .intermediate = 8, .max_tokens = 0})
+              .starts_with("fused_ffn: max_tokens is 0; allowed: "));
+    CHECK(refusal({.hidden = 8, .intermediate = 8, .bias = true}).starts_with("fused_ffn: gated=yes has no"));
+    CHECK(refusal({.hidden = 8, .intermediate = 8, .dtype = static_cast<Dtype>(99)}) ==
+          "fused_ffn: dtype is 99, which is no Dtype");
+    const LayerNames names{.family = "linear", .name = "fused_ffn", .in = "hidden", .out = "intermediate"};
+    CHECK(error_of_operator("linear: out x in is 5, tokens x out is 6", names) ==
+          "fused_ffn: intermediate x hidden is 5, tokens x intermediate is 6");
+}
+
 /// Members of each launch's struct.
 using Launched = std::vector<std::uint64_t>;
 std::vector<Launched> launches;

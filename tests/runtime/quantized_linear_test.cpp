@@ -86,7 +86,7 @@ TEST_CASE("quantized layers that no kernel could serve are refused by name") {
     refused({.in = 8, .out = 8, .format = QuantFormat::fp8, .one_x_scale = true}, "one_x_scale is for");
     CHECK_THROWS_WITH(
         static_cast<void>(second_half(QuantizedFfn{.hidden = 64, .intermediate = 96, .group = 64})),
-        doctest::Contains("group=64 does not divide in=96"));
+        doctest::Contains("quantized_ffn: group=64 does not divide intermediate=96"));
 }
 
 TEST_CASE("16 bytes suffice as alignment, whatever the sizes of elements") {
