@@ -68,40 +68,35 @@ TextPairs drawn_pairs() {
     return pairs;
 }
 
+/// Ids of a word of a, b and c, joined by drawn pairs, against the definition.
+void check_joined_by_drawn_pairs(const std::string& word) {
+    TextPairs pairs = drawn_pairs();
+    if (*rc::gen::arbitrary<bool>()) std::ranges::reverse(pairs);
+    std::set<std::string> tokens{"a", "b", "c"};
+    for (const auto& [left, right] : pairs) tokens.insert(left + right);
+    const Vocabulary vocabulary = vocabulary_of({tokens.begin(), tokens.end()});
+    std::vector<std::string> characters;
+    for (const char character : word) characters.emplace_back(1, character);
+    Ids expected;
+    for (const std::string& part : joined_slowly(characters, pairs))
+        expected.push_back(*vocabulary.find(part));
+    RC_ASSERT(encoded(bpe_of(vocabulary, pairs), word) == expected);
+}
+
 }  // namespace
 
 TEST_CASE("words are joined as the definition says, whatever the order of the merges") {
     CHECK(rc::check([] {
-        TextPairs pairs = drawn_pairs();
-        if (*rc::gen::arbitrary<bool>()) std::ranges::reverse(pairs);
-        std::set<std::string> tokens{"a", "b", "c"};
-        for (const auto& [left, right] : pairs) tokens.insert(left + right);
-        const Vocabulary vocabulary = vocabulary_of({tokens.begin(), tokens.end()});
         const auto word = *rc::gen::container<std::string>(rc::gen::element('a', 'b', 'c'));
-        std::vector<std::string> characters;
-        for (const char character : word) characters.emplace_back(1, character);
-        Ids expected;
-        for (const std::string& part : joined_slowly(characters, pairs))
-            expected.push_back(*vocabulary.find(part));
-        RC_ASSERT(encoded(bpe_of(vocabulary, pairs), word) == expected);
+        check_joined_by_drawn_pairs(word);
     }));
 }
 
 TEST_CASE("long words, too, are joined as the definition says") {
     CHECK(rc::check([] {
-        TextPairs pairs = drawn_pairs();
-        if (*rc::gen::arbitrary<bool>()) std::ranges::reverse(pairs);
-        std::set<std::string> tokens{"a", "b", "c"};
-        for (const auto& [left, right] : pairs) tokens.insert(left + right);
-        const Vocabulary vocabulary = vocabulary_of({tokens.begin(), tokens.end()});
         auto word = *rc::gen::nonEmpty(rc::gen::container<std::string>(rc::gen::element('a', 'b', 'c')));
         while (word.size() < 400) word += word;
-        std::vector<std::string> characters;
-        for (const char character : word) characters.emplace_back(1, character);
-        Ids expected;
-        for (const std::string& part : joined_slowly(characters, pairs))
-            expected.push_back(*vocabulary.find(part));
-        RC_ASSERT(encoded(bpe_of(vocabulary, pairs), word) == expected);
+        check_joined_by_drawn_pairs(word);
     }));
 }
 

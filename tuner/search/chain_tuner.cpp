@@ -20,8 +20,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int passes = 2;
 constexpr int compared_rounds = 30;
 constexpr int start_rounds = 9;
-constexpr double least_gain_of_start = 0.002;
-constexpr double least_gain_of_way = 0.002;
+constexpr double least_gain = 0.002;  ///< of a start, or a way to compute a step, over another
 
 std::chrono::milliseconds ms_since(Clock::time_point start) {
     return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start);
@@ -141,7 +140,7 @@ class ChainTuner {
         for (std::size_t place = 0; place < step.kernels.size(); ++place)
             step.chain->take(place, result.kernels[place]);
         std::vector<Candidate> best = result.kernels;
-        double best_ratio = 1 - least_gain_of_start;
+        double best_ratio = 1 - least_gain;
         std::vector<std::vector<Candidate>> starts = uniform_starts(number, proven);
         starts.push_back(as_it_was(number, proven));
         for (const std::vector<Candidate>& others : starts) {
@@ -277,7 +276,7 @@ class ChainTuner {
         const auto [us, others] = step.chain->against(*steps_[*step.instead_of].chain, compared_rounds);
         const std::vector<double> ratios = paired_ratios(us, others);
         result.ratio = median(ratios);
-        result.is_kept = result.ratio <= 1 - least_gain_of_way && trimmed_mean_interval(ratios).high < 1;
+        result.is_kept = result.ratio <= 1 - least_gain && trimmed_mean_interval(ratios).high < 1;
         other.is_kept = !result.is_kept;
     }
 
