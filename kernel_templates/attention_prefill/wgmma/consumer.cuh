@@ -81,9 +81,8 @@ class Consumer {
         await_values(values_);
         uint32 weights[tile_n / 4];
         round_weights(scores, weights);
-        bool keys_came = false;
         for (int block = tile.last - 1; block >= tile.first; --block) {
-            if (!keys_came) await_stage(layout_.full_key(keys_.stage), keys_.parity);
+            await_stage(layout_.full_key(keys_.stage), keys_.parity);
             await_turn();
             wgmma_fence();
             multiply_keys(scores);
@@ -96,7 +95,6 @@ class Consumer {
                 wgmma_wait<1>();
                 fence_accumulators(scores);
                 weigh(scores, weights, sums, foreseen, tile, row, block);
-                keys_came = foreseen.keys_came;
             } else {
                 multiply_values(sums, weights, block < tile.last - 1);
                 wgmma_commit();
@@ -295,19 +293,17 @@ class Consumer {
         for (int i = 0; i < tile_n / 2; ++i) scores[i] = sums[i / 4].values[i % 4];
     }
     /// Late maxima: what a block's way from its scores to its weights depends on beside the scores. It is
-    /// asked while products hold the warp: behind them, each instruction delays the next products.
+    /// asked while products hold the warp: behind them, each instruction delays the next products. No more
+    /// than this: of a second look the compiler (NVRTC 13.0) would put addresses between the turn and the
+    /// first product.
     struct Foreseen {
         bool is_whole;     ///< all rows see all of the block
         bool known;        ///< all rows of the warp have a reference
         bool values_came;  ///< the block's own
-        bool keys_came;    ///< those of the block behind it
     };
     __device__ Foreseen foresee(bool is_whole) const {
         const Ring values = next_values();
-        const Ring keys = next_keys();
-        // Without lengths from the device there is time to ask for keys when they are needed.
-        return {is_whole, softmax_.known(), has_come(layout_.full_value(values.stage), values.parity),
-                lengths != Lengths::none && has_come(layout_.full_key(keys.stage), keys.parity)};
+        return {is_whole, softmax_.known(), has_come(layout_.full_value(values.stage), values.parity)};
     }
     /// Late maxima: a further block's scores become weights, while its keys still stand there. The product
     /// with the values before ends meanwhile, behind the first exponentials; the others hide the rounding.
@@ -451,10 +447,9 @@ class Consumer {
         release(layout_.full_value(values_.stage));
         values_.advance();
     }
-    /// Where the keys, the values behind those of the present product stand.
-    __device__ Ring next_keys() const { return behind(keys_); }
-    __device__ Ring next_values() const { return behind(values_); }
-    __device__ static Ring behind(Ring ring) {
+    /// Where the values behind those of the present product stand.
+    __device__ Ring next_values() const {
+        Ring ring = values_;
         ring.advance();
         return ring;
     }
