@@ -76,13 +76,12 @@ TEST_CASE("winners of attention_decode's ring serve attention_append's, those of
         return to_string(taken);
     };
     const auto clusters = [](int size) {
-        return " cluster=" + std::to_string(size) + " join=0 side_by_side=0 blocks_per_sm=1";
+        return " cluster=" + std::to_string(size) + " join=0 side_by_side=0 blocks_per_sm=1 ahead=0";
     };
-    for (const std::string& same :
-         {"warps=4 unit=32 stages=4 producers=4" + clusters(8),
-          "warps=4 unit=32 stages=12 producers=4" + clusters(2),
-          std::string(
-              "warps=4 unit=16 stages=12 producers=4 cluster=1 join=1 side_by_side=1 blocks_per_sm=1")})
+    for (const std::string& same : {"warps=4 unit=32 stages=4 producers=4" + clusters(8),
+                                    "warps=4 unit=32 stages=12 producers=4" + clusters(2),
+                                    std::string("warps=4 unit=16 stages=12 producers=4 cluster=1 join=1 "
+                                                "side_by_side=1 blocks_per_sm=1 ahead=0")})
         CHECK(ours(same) == "ring rows=8 " + same);
     // Rings of large clusters have 64 KB at most, so that other kernels' blocks find room beside them.
     CHECK(ours("warps=4 unit=32 stages=12 producers=4" + clusters(8)) ==

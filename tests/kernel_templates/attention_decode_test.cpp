@@ -151,12 +151,29 @@ TEST_CASE("the workspace of decode holds two pieces a block, and its threads fit
     });
 }
 
+TEST_CASE("a ring asks ahead where the host knows what it will read") {
+    const DeviceTraits h100 = *representative_device({9, 0, true});
+    for (const int producers : {0, 4}) {
+        const Candidate candidate = *parse_candidate(
+            *find_family("attention_decode"),
+            ring("warps=4 unit=16 stages=12 producers=" + std::to_string(producers) + " cluster=8") +
+                " blocks_per_sm=1 ahead=1");
+        const auto refused = [&](const std::string& rest) {
+            return why_not(problem_of(llama + "batch=1 kv_len=4096 q_len=1 " + rest), candidate, h100);
+        };
+        CHECK(refused("") == "");
+        CHECK(refused("window=300") == "");
+        for (const char* unknown : {"lengths=yes", "lengths=packed page_size=16", "page_size=16"})
+            CHECK(refused(unknown).find("known before the call ahead has ended") != std::string::npos);
+    }
+}
+
 TEST_CASE("the ring's maps see heads inside of tokens, whole pages and the pool") {
     const DeviceTraits h100 = *representative_device({9, 0, true});
     const Candidate candidate =
         *parse_candidate(*find_family("attention_decode"),
                          ring("warps=4 unit=32 stages=12 producers=0 cluster=1", "join=0 side_by_side=1") +
-                             " blocks_per_sm=1");
+                             " blocks_per_sm=1 ahead=0");
     const auto map_of = [&](const std::string& text) {
         const Problem problem = problem_of(text);
         REQUIRE(why_not(problem, candidate, h100) == "");
@@ -181,18 +198,19 @@ TEST_CASE("the cost model puts candidates of decode in the order in which an H10
     const std::string registers =
         "registers rows=8 warps=12 unit=16 join=0 side_by_side=0 load_hint=1 blocks_per_sm=1";
     // 9.9, 12.1 and 13.4 us.
-    CHECK(predicted(short_one, ring(clusters) + " blocks_per_sm=1") <
-          predicted(short_one, ring(whole) + " blocks_per_sm=1"));
-    CHECK(predicted(short_one, ring(whole) + " blocks_per_sm=1") < predicted(short_one, registers));
+    CHECK(predicted(short_one, ring(clusters) + " blocks_per_sm=1 ahead=0") <
+          predicted(short_one, ring(whole) + " blocks_per_sm=1 ahead=0"));
+    CHECK(predicted(short_one, ring(whole) + " blocks_per_sm=1 ahead=0") < predicted(short_one, registers));
     // 27.3 and 31.8 us: so many clusters of 4 do not fit at once.
     const std::string many_heads = "dtype=bf16 heads=32 kv_heads=32 head_dim=128 batch=1 kv_len=4096 q_len=1";
-    CHECK(
-        predicted(many_heads, ring(whole) + " blocks_per_sm=1") <
-        predicted(many_heads, ring("warps=4 unit=32 stages=12 producers=0 cluster=4") + " blocks_per_sm=1"));
+    CHECK(predicted(many_heads, ring(whole) + " blocks_per_sm=1 ahead=0") <
+          predicted(many_heads,
+                    ring("warps=4 unit=32 stages=12 producers=0 cluster=4") + " blocks_per_sm=1 ahead=0"));
     // 694 us, 700 with smaller units, 715 through registers.
     const std::string large = llama + "batch=64 kv_len=8192 q_len=1";
-    CHECK(predicted(large, ring(whole) + " blocks_per_sm=1") <
-          predicted(large, ring("warps=4 unit=16 stages=12 producers=0 cluster=1") + " blocks_per_sm=2"));
-    CHECK(predicted(large, ring(whole) + " blocks_per_sm=1") < predicted(large, registers));
-    CHECK(predicted(large, ring(whole) + " blocks_per_sm=1") == doctest::Approx(694).epsilon(0.06));
+    CHECK(predicted(large, ring(whole) + " blocks_per_sm=1 ahead=0") <
+          predicted(large,
+                    ring("warps=4 unit=16 stages=12 producers=0 cluster=1") + " blocks_per_sm=2 ahead=0"));
+    CHECK(predicted(large, ring(whole) + " blocks_per_sm=1 ahead=0") < predicted(large, registers));
+    CHECK(predicted(large, ring(whole) + " blocks_per_sm=1 ahead=0") == doctest::Approx(694).epsilon(0.06));
 }

@@ -509,14 +509,31 @@ TEST_CASE("decode whose lists are cut into few pieces and into many is right, wh
             const std::string text =
                 decode(std::string("dtype=bf16 lse=yes head_dim=64 q_tokens=1 q_len=1 batch=1 kv_len=2200 ") +
                        heads);
-            check_candidate(text,
-                            "ring rows=8 warps=4 unit=16 stages=8 producers=4" + rest + "0 blocks_per_sm=1");
+            check_candidate(text, "ring rows=8 warps=4 unit=16 stages=8 producers=4" + rest +
+                                      "0 blocks_per_sm=1 ahead=0");
             check_candidate(text, "registers rows=8 warps=4 unit=16 join=" + join +
                                       " side_by_side=0 load_hint=2 blocks_per_sm=1");
         }
-        check_candidate(decode("dtype=bf16 lengths=yes heads=16 kv_heads=8 head_dim=128 q_tokens=1 q_len=1 "
-                               "batch=3 kv_len=1500"),
-                        "ring rows=8 warps=8 unit=32 stages=8 producers=0" + rest + "1 blocks_per_sm=1");
+        check_candidate(
+            decode("dtype=bf16 lengths=yes heads=16 kv_heads=8 head_dim=128 q_tokens=1 q_len=1 "
+                   "batch=3 kv_len=1500"),
+            "ring rows=8 warps=8 unit=32 stages=8 producers=0" + rest + "1 blocks_per_sm=1 ahead=0");
+    }
+}
+
+TEST_CASE("decode that asks for its first tokens while the call ahead ends is right") {
+    for (const char* way :
+         {"producers=4 cluster=8 join=0 side_by_side=0", "producers=0 cluster=8 join=0 side_by_side=0",
+          "producers=4 cluster=1 join=0 side_by_side=0", "producers=4 cluster=1 join=1 side_by_side=1"}) {
+        // Fewer tokens than a block asks for, just as many, and some more; parts of windows.
+        for (const char* sizes : {"batch=1 kv_len=130", "batch=1 kv_len=1024", "batch=3 kv_len=2200",
+                                  "batch=2 kv_len=1100 window=700"}) {
+            const std::string text =
+                decode("dtype=bf16 lse=yes heads=16 kv_heads=4 head_dim=128 q_tokens=1 q_len=1 " +
+                       std::string(sizes));
+            check_candidate(text, "ring rows=8 warps=4 unit=16 stages=12 " + std::string(way) +
+                                      " blocks_per_sm=1 ahead=1");
+        }
     }
 }
 

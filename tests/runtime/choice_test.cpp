@@ -203,7 +203,7 @@ TEST_CASE("of winners of kin the nearer kin's come first, whatever their sizes, 
         return *problem;
     };
     const auto ring = [](const std::string& config) {
-        return "ring rows=8 warps=4 " + config + " join=0 side_by_side=0 blocks_per_sm=1";
+        return "ring rows=8 warps=4 " + config + " join=0 side_by_side=0 blocks_per_sm=1 ahead=0";
     };
     const auto record = [&](const Problem& problem, const std::string& config) {
         return winner_of(problem, *parse_candidate(*problem.family, ring(config)), cache::Trust::exact);

@@ -83,17 +83,17 @@ struct Kernel {
 const std::vector<Kernel> kernels = {
     {"attention_decode dtype=bf16 heads=32 kv_heads=8 head_dim=128 batch=8 kv_len=2048",
      "ring rows=8 warps=8 unit=32 stages=8 producers=0 cluster=1 join=0 side_by_side=0 "
-     "blocks_per_sm=1"},
+     "blocks_per_sm=1 ahead=0"},
     {"attention_decode dtype=bf16 heads=28 kv_heads=4 head_dim=128 batch=512 kv_len=256",
      "ring rows=8 warps=8 unit=32 stages=8 producers=0 cluster=1 join=1 side_by_side=1 "
-     "blocks_per_sm=1"},
+     "blocks_per_sm=1 ahead=0"},
     {"attention_decode dtype=bf16 heads=4 kv_heads=1 head_dim=256 batch=8 kv_len=256",
      "ring rows=8 warps=4 unit=16 stages=4 producers=0 cluster=8 join=0 side_by_side=0 "
-     "blocks_per_sm=1"},
+     "blocks_per_sm=1 ahead=0"},
     {"attention_append dtype=bf16 page_size=16 heads=32 kv_heads=8 head_dim=128 "
      "rotary_dim=128 batch=2 kv_len=4096",
      "ring rows=8 warps=4 unit=32 stages=4 producers=0 cluster=8 join=0 side_by_side=0 "
-     "blocks_per_sm=1"},
+     "blocks_per_sm=1 ahead=0"},
     {"attention_prefill dtype=bf16 heads=16 kv_heads=16 head_dim=128 batch=1 q_len=16384 "
      "kv_len=16384",
      "wgmma consumers=2 tile_n=128 stages=3 query_stages=1 blocks_per_sm=1 "

@@ -16,6 +16,7 @@ struct RingConfig {
     std::int64_t join = 0;
     std::int64_t side_by_side = 0;
     std::int64_t blocks_per_sm = 1;
+    std::int64_t ahead = 0;
 };
 
 inline constexpr auto ring_args =

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "attention_decode/ring/ring.cuh"
+#include "device/level_2_rows.cuh"
 
 namespace hone::attention_decode::ring {
 
@@ -176,6 +177,25 @@ class LaneProducer {
 
 using Producer = Conditional<copy_engine, BoxProducer, LaneProducer>::type;
 
+/// Which tokens a block reads is known before the call ahead has ended: its first ones are asked of level 2
+/// then. The successor, which will do the same, is released when all that this block reads is under way.
+inline constexpr bool ahead = Tuned::ahead != 0;
+static_assert(!ahead || (!has_lengths && !paged), "lengths and pages are known when the call ahead has ended");
+
+/// By all producers, a token each.
+__device__ inline void ask_ahead(const Tensors& tensors) {
+    const Fragment fragment = Schedule(tensors).next();
+    if (!fragment.present) return;
+    const int token = fragment.first_token + static_cast<int>(threadIdx.x) - compute_threads;
+    const int end = min(fragment.length, fragment.first_token + fragment.units * unit);
+    if (token < tensors.visible(fragment.length).first || token >= end) return;
+    const int64 offset = tensors.cache_offset(fragment.sequence, kv_head_of(fragment.list)) +
+                         token * tensors.cache_token_stride;
+    constexpr int row_bytes = head_dim * static_cast<int>(sizeof(CacheElement));
+    prefetch_row_level_2(tensors.k_cache + offset, row_bytes);
+    prefetch_row_level_2(tensors.v_cache + offset, row_bytes);
+}
+
 __device__ inline void produce(const Tensors& tensors, Memory& memory, const TensorMap& k_map,
                                const TensorMap& v_map) {
     const int warp = (threadIdx.x - compute_threads) / 32;
@@ -191,6 +211,7 @@ __device__ inline void produce(const Tensors& tensors, Memory& memory, const Ten
             producer.copy(memory, fragment, number + index, fragment.first_token + index * unit);
         number += units;
     }
+    if constexpr (ahead) release_successor();
 }
 
 }  // namespace hone::attention_decode::ring

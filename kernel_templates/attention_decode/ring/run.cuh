@@ -24,9 +24,10 @@ __device__ inline void run(const Tensors& tensors, Memory& memory, const TensorM
     __syncthreads();
     if constexpr (cluster > 1) cluster_arrive();
     if constexpr (!Newest::arrives) {
+        if (ahead && !copy_engine && threadIdx.x >= compute_threads) ask_ahead(tensors);
         wait_for_predecessor();
         fence_async_proxy_global();
-        release_successor();
+        if constexpr (!ahead) release_successor();
     }
     if (threadIdx.x < compute_threads) {
         compute<Newest>(tensors, memory);

@@ -55,6 +55,10 @@ constexpr Constraint constraints[] = {
              return c.cluster == 1 || (blocks(p, cut(p, c), t) <= t.sm_count * c.blocks_per_sm &&
                                        c.cluster * c.unit <= p.tokens_seen());
          }),
+    rule("what is read is known before the call ahead has ended: a contiguous cache, lengths of the host",
+         [](const DecodeProblem& p, const RingConfig& c) {
+             return c.ahead == 0 || (!p.paged() && !p.has_lengths());
+         }),
     lists_fit_side_by_side<RingConfig>,
     units_are_filled<RingConfig>,
 };
@@ -78,7 +82,7 @@ double predict(const DecodeProblem& p, const RingConfig& c, const DeviceTraits& 
     const bool apart = p.kv_heads > 1 && c.side_by_side == 0;
     const double order = (apart ? 1.04 : 1.0) * (c.unit == 16 ? 1.013 : 1.0) * (engine ? 1.0 : 0.96);
     const double rest = 2.2 + (engine ? 0.0 : 0.5) + (p.page_size > 0 ? 0.45 : 0.0) +
-                        0.04 * static_cast<double>(c.warps * c.unit) / 16;
+                        0.04 * static_cast<double>(c.warps * c.unit) / 16 - (c.ahead != 0 ? 0.3 : 0.0);
     return predict_us(p, cut(p, c),
                       {.in_flight_bytes = static_cast<double>(ring.stages * ring.stage_bytes()),
                        .instructions = column_blocks * (3.0 + 2.0 * row_blocks + widen) + 70.0 * row_blocks +
@@ -102,7 +106,8 @@ std::optional<RingConfig> fallback(const Problem& problem, const DeviceTraits& t
          {.stages = 8},
          {.stages = 4}},
         ring_tunables,
-        {&RingConfig::rows, &RingConfig::producers, &RingConfig::cluster, &RingConfig::side_by_side});
+        {&RingConfig::rows, &RingConfig::producers, &RingConfig::cluster, &RingConfig::side_by_side,
+         &RingConfig::ahead});
     std::erase_if(configs, [](const RingConfig& c) { return c.cluster == 16; });
     return best_of<RingConfig>(problem, ring, configs, traits);
 }

@@ -18,6 +18,10 @@ inline constexpr auto ring_tunables = tunables_of({
     tunable<&RingConfig::side_by_side>(
         "1: blocks beside each other read neighbouring heads of the same tokens", {0, 1}),
     tunable<&RingConfig::blocks_per_sm>("resident blocks a multiprocessor", {1, 2}),
+    tunable<&RingConfig::ahead>(
+        "1: the next launch starts when all copies are under way, not at once; with cp.async each block has "
+        "then asked level 2 for its first tokens while the call ahead ended",
+        {0, 1}),
 });
 
 }  // namespace hone::attention_decode
