@@ -63,6 +63,27 @@ double median(std::vector<double> times) {
     return *middle;
 }
 
+/// Of weights that such a step reads; of experts what its tokens choose where all are as likely.
+std::int64_t bytes_of_network(const Description& model, const LayerWeights& layer, std::int64_t sequences) {
+    const std::int64_t all = layer.gate.bytes + layer.up.bytes + layer.down.bytes;
+    if (!layer.has_experts()) return all;
+    return static_cast<std::int64_t>(model.share_of_experts(sequences) * static_cast<double>(all));
+}
+
+/// Of a part of all layers but attention, which reads no weights.
+std::int64_t weight_bytes_of(Part part, const Description& model, const ModelWeights& weights,
+                             std::int64_t sequences) {
+    if (part == Part::head) return weights.head.bytes;
+    std::int64_t bytes = 0;
+    for (const LayerWeights& layer : weights.layers) {
+        if (part == Part::qkv) bytes += layer.qkv.bytes;
+        if (part == Part::output) bytes += layer.output.bytes;
+        if (part == Part::routing) bytes += layer.router.bytes;
+        if (part == Part::network) bytes += bytes_of_network(model, layer, sequences);
+    }
+    return bytes;
+}
+
 }  // namespace
 
 std::string_view name(Part part) { return part_names[static_cast<std::size_t>(part)]; }
@@ -75,7 +96,7 @@ void Forward::fill_for_timing(std::int64_t sequences, std::int64_t kv_len) {
 void Forward::fill_for_timing(std::int64_t sequences,
                               const std::function<std::int64_t(std::int64_t row)>& kv_len) {
     const StepInputs::Arrays& in = small_.host();
-    const std::span<std::int32_t> ids = tokens_of(turn_before(0));
+    const std::span<std::int32_t> ids = memory_->drawn.of(turn_before(0));
     for (std::int64_t row = 0; row < sequences; ++row) {
         const std::int64_t keys = kv_len(row);
         ids[elements(row)] = static_cast<std::int32_t>(row % model_.model.vocab_size);
@@ -89,25 +110,12 @@ void Forward::fill_for_timing(std::int64_t sequences,
     small_.send(sequences);
 }
 
-void Forward::launch_between_events(CUgraphExec graph) {
-    const runtime::Driver& driver = gpu_.driver();
-    runtime::check(driver, driver.cuEventRecord(memory_->start.get(), gpu_.stream()), "event");
-    runtime::check(driver, driver.cuGraphLaunch(graph, gpu_.stream()), "launching a step's graph");
-    runtime::check(driver, driver.cuEventRecord(memory_->stop.get(), gpu_.stream()), "event");
-}
-
-double Forward::replay_us(CUgraphExec graph) {
-    launch_between_events(graph);
-    gpu_.wait();
-    return runtime::elapsed_us(gpu_.driver(), memory_->start.get(), memory_->stop.get());
-}
-
 double Forward::graph_us(std::int64_t sequences, std::int64_t kv_len, int repetitions) {
     const std::int64_t room = padded(sequences);
     fill_for_timing(room, kv_len);
     const StepGraph& step = graph_of(room, kv_len);
     std::vector<double> times;
-    for (int i = 0; i < repetitions; ++i) times.push_back(replay_us(step.graph.get()));
+    for (int i = 0; i < repetitions; ++i) times.push_back(timer_.replay_us(step.graph.get()));
     return median(std::move(times));
 }
 
@@ -139,31 +147,11 @@ std::vector<std::pair<Part, double>> Forward::step_parts_us(const StepLoad& load
 
 double Forward::start_us(std::span<const StepPart> parts, std::span<const Draw> draws,
                          std::optional<Part> without) {
-    const runtime::Driver& driver = gpu_.driver();
-    runtime::check(driver, driver.cuEventRecord(memory_->start.get(), gpu_.stream()), "event");
+    timer_.begin();
     start(parts, draws, without);
-    runtime::check(driver, driver.cuEventRecord(memory_->stop.get(), gpu_.stream()), "event");
+    timer_.end();
     gpu_.wait();
-    return runtime::elapsed_us(driver, memory_->start.get(), memory_->stop.get());
-}
-
-std::int64_t Forward::bytes_of_network(const LayerWeights& layer, std::int64_t sequences) const {
-    const std::int64_t all = layer.gate.bytes + layer.up.bytes + layer.down.bytes;
-    if (!layer.has_experts()) return all;
-    return static_cast<std::int64_t>(model_.share_of_experts(sequences) * static_cast<double>(all));
-}
-
-std::int64_t Forward::bytes_of(Part part, std::int64_t sequences, std::int64_t kv_len) const {
-    if (part == Part::head) return weights_.head.bytes;
-    if (part == Part::attention) return sequences * kv_len * model_.cache_bytes_a_token(capacity_.kv_dtype);
-    std::int64_t bytes = 0;
-    for (const LayerWeights& layer : weights_.layers) {
-        if (part == Part::qkv) bytes += layer.qkv.bytes;
-        if (part == Part::output) bytes += layer.output.bytes;
-        if (part == Part::routing) bytes += layer.router.bytes;
-        if (part == Part::network) bytes += bytes_of_network(layer, sequences);
-    }
-    return bytes;
+    return timer_.us();
 }
 
 ChainTimes Forward::chain_times(std::int64_t sequences, std::int64_t kv_len, int repetitions) {
@@ -178,14 +166,17 @@ ChainTimes Forward::chain_times(std::int64_t sequences, std::int64_t kv_len, int
         if (!has(part, step)) continue;
         step.without = part;
         graphs.push_back(runtime::instantiate(driver, capture_step(step)));
-        found.parts.push_back({.part = part, .bytes = bytes_of(part, room, kv_len)});
+        const std::int64_t bytes = part == Part::attention
+                                       ? room * kv_len * model_.cache_bytes_a_token(capacity_.kv_dtype)
+                                       : weight_bytes_of(part, model_, weights_, room);
+        found.parts.push_back({.part = part, .bytes = bytes});
     }
     fill_for_timing(room, kv_len);
     std::vector<std::vector<double>> times(graphs.size());
     for (int round = 0; round < repetitions; ++round) {
         for (std::size_t i = 0; i < graphs.size(); ++i) {
             const std::size_t turn = (i + static_cast<std::size_t>(round)) % graphs.size();
-            times[turn].push_back(replay_us(graphs[turn].get()));
+            times[turn].push_back(timer_.replay_us(graphs[turn].get()));
         }
     }
     found.step_us = median(std::move(times[0]));
@@ -203,7 +194,7 @@ double Forward::idle_us(std::int64_t launches, std::int64_t sequences, int repet
         for (std::int64_t i = 0; i < launches; ++i) enqueue_append(0, step);
     });
     std::vector<double> times;
-    for (int i = 0; i < repetitions; ++i) times.push_back(replay_us(graph.get()));
+    for (int i = 0; i < repetitions; ++i) times.push_back(timer_.replay_us(graph.get()));
     return median(std::move(times));
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 
 #include "decoder/error.h"
 #include "decoder/forward/forward_memory.h"
@@ -19,8 +18,6 @@ constexpr std::int64_t graph_sizes[] = {1,   2,   4,   8,   16,  24,  32,  48,  
 /// Sequences up to which steps are launched ahead, with graphs for each turn. What launching takes is nothing
 /// beside larger steps.
 constexpr std::int64_t most_ahead = 64;
-/// In place of a token that is not there yet.
-constexpr std::int32_t not_drawn = -1;
 /// How often a wait looks for tokens until it asks the driver whether the step has failed, and what time it
 /// is.
 constexpr int looks_between_questions = 1000;
@@ -29,6 +26,17 @@ constexpr int looks_between_clocks = 50;
 /// before. It reads what is there, whatever its graph's length is.
 constexpr std::int64_t least_graph_length = 1024;
 constexpr std::int64_t graph_length_step = 4;
+
+/// What a step has left without an error of the driver, which would have been thrown.
+std::string no_token(std::int32_t found, std::size_t row, std::int64_t rows, std::int64_t vocabulary) {
+    const std::string what =
+        found == DrawnTokens::not_drawn ? "no token" : fmt::format("the token {}", found);
+    return fmt::format(
+        "the GPU says that a step has ended and wrote {} for row {} of {}; allowed: 0 to {}; the driver "
+        "reported no error: hone tune --op rmsnorm --fields \"dtype=bf16 hidden=4096\" says whether this GPU "
+        "computes right",
+        what, row, rows, vocabulary - 1);
+}
 
 }  // namespace
 
@@ -56,35 +64,15 @@ Forward::Forward(const Gpu& gpu, Runtime& runtime, const Description& model, con
       capacity_(capacity),
       operators_(runtime, model, weights, capacity),
       small_(gpu, capacity.sequences, capacity.sequences, capacity.pages_a_sequence(), turns),
-      large_(gpu, capacity.step_tokens, capacity.sequences, capacity.pages_a_sequence()) {
+      large_(gpu, capacity.step_tokens, capacity.sequences, capacity.pages_a_sequence()),
+      timer_(gpu) {
     under_way_.reserve(2);
-    memory_ = std::make_unique<Memory>(gpu, model, weights, capacity, workspace_bytes(operators_));
+    memory_ =
+        std::make_unique<Memory>(gpu, model, weights, capacity, operators_.workspace_bytes(model, capacity));
     capture_graphs();
 }
 
 Forward::~Forward() = default;
-
-std::int64_t Forward::workspace_bytes(const Operators& operators) const {
-    const std::int64_t tokens = capacity_.step_tokens;
-    const std::int64_t sequences = capacity_.sequences;
-    const std::int64_t queries = std::min(tokens, capacity_.context);
-    std::int64_t workspace =
-        std::max({operators.plain.workspace_bytes(tokens), operators.experts.workspace_bytes(tokens),
-                  operators.head.workspace_bytes(sequences)});
-    if (!operators.whole_steps.empty())
-        workspace = std::max(workspace, operators.whole.workspace_bytes(operators.whole_steps.back()));
-    if (operators.most_sharing > 0)
-        workspace =
-            std::max(workspace, operators.sharing.workspace_bytes(model_.model, operators.most_sharing));
-    for (const AttentionKernel& kernel : operators.one_query)
-        workspace = std::max(workspace, kernel.workspace_bytes({sequences, 1, capacity_.context}));
-    for (const AttentionAppendKernel& kernel : operators.appending) {
-        if (kernel) workspace = std::max(workspace, kernel.workspace_bytes({sequences, capacity_.context}));
-    }
-    for (const AttentionKernel& kernel : operators.any_queries)
-        workspace = std::max(workspace, kernel.workspace_bytes({sequences, queries, capacity_.context}));
-    return workspace;
-}
 
 Forward::Step Forward::step_of_one_each(const StepInputs& inputs, std::int64_t sequences, std::int64_t kv_len,
                                         std::size_t turn) {
@@ -169,27 +157,13 @@ Forward::Step Forward::step_of_any(std::span<const StepPart> parts) {
             .turn = turn_after(turn_)};
 }
 
-void Forward::fill_draws(const StepInputs& inputs, std::span<const Draw> draws) {
-    const StepInputs::Arrays& in = inputs.host();
-    std::int64_t row = 0;
-    for (const Draw& draw : draws) {
-        in.temperature[row] = static_cast<float>(draw.wishes.temperature * model_.logit_divisor());
-        in.top_k[row] = draw.wishes.top_k;
-        in.top_p[row] = draw.wishes.top_p;
-        in.min_p[row] = draw.wishes.min_p;
-        in.seed[row] = draw.wishes.seed;
-        in.counter[row] = draw.counter;
-        ++row;
-    }
-}
-
 void Forward::prepare(std::span<const StepPart> parts, std::span<const Draw> draws) {
     const bool one_each = std::ranges::all_of(
         parts, [](const StepPart& part) { return part.samples && part.tokens.size() == 1; });
     prepared_.emplace(one_each ? step_of_singles(parts) : step_of_any(parts), std::ssize(draws));
     Step& step = prepared_->step;
     step.filters = std::ranges::any_of(draws, [](const Draw& draw) { return draw.wishes.filters(); });
-    fill_draws(step.inputs, draws);
+    step.inputs.fill_draws(draws, model_.logit_divisor());
     if (!one_each || under_way_.empty() || under_way_.front().turn == step.turn) return;
     for (prepared_->is_in_place = true; const StepPart& part : parts)
         prepared_->is_in_place = prepared_->is_in_place && part.awaited == &part - parts.data();
@@ -203,7 +177,7 @@ void Forward::launch(std::span<const int> drawn) {
     step.inputs.fill_awaited(drawn);
     if (step.one_each) {
         const std::span ids(step.inputs.host().ids, elements(step.sequences));
-        std::ranges::copy(ids, tokens_of(turn_before(step.turn)).begin());
+        std::ranges::copy(ids, memory_->drawn.of(turn_before(step.turn)).begin());
     }
     begin_prepared();
 }
@@ -221,7 +195,7 @@ void Forward::begin_prepared() {
     Step& step = prepared_->step;
     const std::int64_t rows = prepared_->rows;
     const UnderWay begun{step.turn, rows, step.one_each ? step.sequences : rows};
-    expect_tokens(begun);
+    memory_->drawn.expect(begun.turn, begun.sampled);
     gpu_.wait_for_copies();  // also the inputs of one that was prepared and dropped
     if (!prepared_->is_sent) step.inputs.send(step.sequences, step.one_each ? step.turn : 0);
     if (step.one_each) {
@@ -251,22 +225,9 @@ void Forward::start(std::span<const StepPart> parts, std::span<const Draw> draws
     launch({});
 }
 
-/// In the host's memory.
-std::span<std::int32_t> Forward::tokens_of(std::size_t turn) const {
-    const std::size_t room = elements(capacity_.sequences);
-    return memory_->drawn.span().subspan(turn * room, room);
-}
-
-void Forward::expect_tokens(const UnderWay& step) {
-    std::ranges::fill(tokens_of(step.turn).first(elements(step.sampled)), not_drawn);
-}
-
 bool Forward::has_tokens() const {
     if (under_way_.empty() || under_way_.front().sampled == 0) return false;
-    const UnderWay& step = under_way_.front();
-    return std::ranges::none_of(tokens_of(step.turn).first(elements(step.sampled)), [](auto& token) {
-        return std::atomic_ref(token).load(std::memory_order_acquire) == not_drawn;
-    });
+    return memory_->drawn.are_there(under_way_.front().turn, under_way_.front().sampled);
 }
 
 // The driver says that a kernel has ended some microseconds after what it wrote is there, and after a longer
@@ -285,22 +246,13 @@ std::vector<int> Forward::finish() {
     const UnderWay step = under_way_.front();
     std::vector<int> tokens;
     tokens.reserve(elements(step.rows));
-    for (const std::int32_t token : tokens_of(step.turn).first(elements(step.rows))) {
-        if (token < 0 || token >= model_.model.vocab_size) throw DecoderError(no_token(token, tokens.size()));
+    for (const std::int32_t token : memory_->drawn.of(step.turn).first(elements(step.rows))) {
+        if (token < 0 || token >= model_.model.vocab_size)
+            throw DecoderError(no_token(token, tokens.size(), step.rows, model_.model.vocab_size));
         tokens.push_back(token);
     }
     under_way_.erase(under_way_.begin());
     return tokens;
-}
-
-/// Without an error of the driver, which would have been thrown.
-std::string Forward::no_token(std::int32_t found, std::size_t row) const {
-    const std::string what = found == not_drawn ? "no token" : fmt::format("the token {}", found);
-    return fmt::format(
-        "the GPU says that a step has ended and wrote {} for row {} of {}; allowed: 0 to {}; the driver "
-        "reported no error: hone tune --op rmsnorm --fields \"dtype=bf16 hidden=4096\" says whether this GPU "
-        "computes right",
-        what, row, under_way_.front().rows, model_.model.vocab_size - 1);
 }
 
 }  // namespace hone::decoder

@@ -14,20 +14,16 @@
 #include <utility>
 #include <vector>
 
+#include "decoder/forward/graph_race.h"
 #include "decoder/forward/operators.h"
 #include "decoder/forward/part.h"
 #include "decoder/forward/step_inputs.h"
+#include "decoder/forward/stream_timer.h"
 #include "decoder/scheduling/scheduler.h"
 #include "decoder/scheduling/step_cost.h"
 #include "kernel_templates/family.h"
 
 namespace hone::decoder {
-
-/// A row that a token is drawn from.
-struct Draw {
-    Wishes wishes;
-    std::int64_t counter = 0;  ///< of the token within its text
-};
 
 /// Of a step of one token a sequence.
 struct StepSizes {
@@ -55,10 +51,6 @@ struct StepKernel {
 
 /// Keys of the sequences of steps that are compared: all as many as their sizes say, or raced_length()'s.
 enum class Lengths : std::uint8_t { equal, mixed };
-
-/// What happens where the GPU does not survive the step of that number: it faults, or does not end within ten
-/// seconds. Nothing can be launched, nor memory be given back: must not return.
-using FaultSink = std::function<void(std::size_t step, bool hangs, const std::string& why)>;
 
 /// A step's graph, and where its time goes. Microseconds, medians over replays that take turns.
 struct ChainTimes {
@@ -242,21 +234,16 @@ class Forward {
     void fill_for_race(const StepSizes& sizes, Lengths lengths, int round);
     /// With so many keys of each row.
     void fill_for_timing(std::int64_t sequences, const std::function<std::int64_t(std::int64_t row)>& kv_len);
-    void launch_between_events(CUgraphExec graph);
     [[nodiscard]] double start_us(std::span<const StepPart> parts, std::span<const Draw> draws,
                                   std::optional<Part> without);
-    [[nodiscard]] double replay_us(CUgraphExec graph);
     struct Variation;
     [[nodiscard]] std::optional<Operators> with_other(const StepKernel& kernel, const Candidate& candidate);
     [[nodiscard]] Variation variation(Operators operators, const StepSizes& sizes);
-    /// `fill` puts a round's inputs in place.
-    [[nodiscard]] std::vector<std::vector<double>> in_turns(std::span<const Variation* const> steps,
-                                                            const std::function<void(int round)>& fill,
+    /// As race(); null: a step that is not there.
+    [[nodiscard]] std::vector<std::vector<double>> times_of(std::span<const Variation* const> steps,
+                                                            const StepSizes& sizes, Lengths lengths,
                                                             int rounds, const FaultSink& on_fault);
-    [[nodiscard]] std::int64_t workspace_bytes(const Operators& operators) const;
     [[nodiscard]] double idle_us(std::int64_t launches, std::int64_t sequences, int repetitions);
-    [[nodiscard]] std::int64_t bytes_of_network(const LayerWeights& layer, std::int64_t sequences) const;
-    [[nodiscard]] std::int64_t bytes_of(Part part, std::int64_t sequences, std::int64_t kv_len) const;
     [[nodiscard]] std::int64_t padded(std::int64_t sequences) const;
     [[nodiscard]] std::int64_t length_bucket(std::int64_t kv_len) const;
     /// Both write the inputs of a step of these parts.
@@ -264,11 +251,7 @@ class Forward {
     [[nodiscard]] Step step_of_any(std::span<const StepPart> parts);
     void begin_prepared();
     void launch_graph(const Step& step);
-    void fill_draws(const StepInputs& inputs, std::span<const Draw> draws);
-    [[nodiscard]] std::span<std::int32_t> tokens_of(std::size_t turn) const;
-    void expect_tokens(const UnderWay& step);
     [[nodiscard]] bool has_tokens() const;
-    [[nodiscard]] std::string no_token(std::int32_t found, std::size_t row) const;
 
     const Gpu& gpu_;
     Runtime& runtime_;
@@ -278,6 +261,7 @@ class Forward {
     Operators operators_;
     StepInputs small_;  ///< of steps with one token of each sequence
     StepInputs large_;
+    StreamTimer timer_;
     std::unique_ptr<Memory> memory_;
     std::unique_ptr<Variation> mark_;
     std::optional<Prepared> prepared_;

@@ -129,14 +129,15 @@ void Forward::enqueue_part(Part part, std::int64_t number, const Step& step) {
 void Forward::enqueue_embedding(const Step& step) {
     const models::Model& m = model_.model;
     const StepInputs::Arrays& in = step.in();
-    const EmbeddingArgs embedding{.ids = step.one_each ? tokens_of(turn_before(step.turn)).data() : in.ids,
-                                  .table = weights_.embedding,
-                                  .position_ids = in.positions,
-                                  .position_table = weights_.positions,
-                                  .out = memory_->x.data(),
-                                  .vocabulary = m.vocab_size,
-                                  .position_rows = m.max_position_embeddings,
-                                  .scale = model_.embedding_scale()};
+    const EmbeddingArgs embedding{
+        .ids = step.one_each ? memory_->drawn.of(turn_before(step.turn)).data() : in.ids,
+        .table = weights_.embedding,
+        .position_ids = in.positions,
+        .position_table = weights_.positions,
+        .out = memory_->x.data(),
+        .vocabulary = m.vocab_size,
+        .position_rows = m.max_position_embeddings,
+        .scale = model_.embedding_scale()};
     require(operators_.embedding.run(gpu_.stream(), embedding, step.tokens), "embedding");
 }
 
@@ -309,7 +310,7 @@ void Forward::enqueue_sample(const Step& step) {
                           .min_p = in.min_p,
                           .seed = in.seed,
                           .counter = in.counter,
-                          .out = tokens_of(step.turn).data()};
+                          .out = memory_->drawn.of(step.turn).data()};
     const SampleKernel& kernel = step.filters ? operators_.filtered_sample : operators_.sample;
     require(kernel.run(gpu_.stream(), args, step.sequences), "sampling");
 }
