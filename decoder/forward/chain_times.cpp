@@ -111,11 +111,11 @@ void Forward::fill_for_timing(std::int64_t sequences,
 }
 
 double Forward::graph_us(std::int64_t sequences, std::int64_t kv_len, int repetitions) {
-    const std::int64_t room = padded(sequences);
+    const std::int64_t room = graphs_.padded(sequences);
     fill_for_timing(room, kv_len);
-    const StepGraph& step = graph_of(room, kv_len);
+    const CUgraphExec graph = graphs_.of(room, kv_len);
     std::vector<double> times;
-    for (int i = 0; i < repetitions; ++i) times.push_back(timer_.replay_us(step.graph.get()));
+    for (int i = 0; i < repetitions; ++i) times.push_back(timer_.replay_us(graph));
     return median(std::move(times));
 }
 
@@ -128,10 +128,10 @@ double Forward::step_us(const StepLoad& load, int repetitions) {
 
 std::vector<std::pair<Part, double>> Forward::step_parts_us(const StepLoad& load, int repetitions) {
     const MadeUpStep step(load, capacity_);
-    const Step filled = step_of_any(step.parts);
+    const ForwardStep filled = step_of_any(step.parts);
     std::vector<std::optional<Part>> left_out{std::nullopt};
     for (std::size_t i = 0; i < part_names.size(); ++i) {
-        if (has(static_cast<Part>(i), filled)) left_out.emplace_back(static_cast<Part>(i));
+        if (calls_.has(static_cast<Part>(i), filled)) left_out.emplace_back(static_cast<Part>(i));
     }
     std::vector<std::vector<double>> times(left_out.size());
     for (int round = 0; round < repetitions; ++round) {
@@ -156,16 +156,16 @@ double Forward::start_us(std::span<const StepPart> parts, std::span<const Draw> 
 
 ChainTimes Forward::chain_times(std::int64_t sequences, std::int64_t kv_len, int repetitions) {
     const runtime::Driver& driver = gpu_.driver();
-    const std::int64_t room = padded(sequences);
-    Step step = step_of_one_each(small_, room, length_bucket(kv_len));
-    ChainTimes found{.launches = runtime::node_count(driver, capture_step(step)), .parts = {}};
+    const std::int64_t room = graphs_.padded(sequences);
+    ForwardStep step = graphs_.step_of(sequences, kv_len);
+    ChainTimes found{.launches = runtime::node_count(driver, graphs_.capture(step)), .parts = {}};
     std::vector<runtime::GraphExec> graphs;
-    graphs.push_back(runtime::instantiate(driver, capture_step(step)));
+    graphs.push_back(runtime::instantiate(driver, graphs_.capture(step)));
     for (std::size_t i = 0; i < part_names.size(); ++i) {
         const auto part = static_cast<Part>(i);
-        if (!has(part, step)) continue;
+        if (!calls_.has(part, step)) continue;
         step.without = part;
-        graphs.push_back(runtime::instantiate(driver, capture_step(step)));
+        graphs.push_back(runtime::instantiate(driver, graphs_.capture(step)));
         const std::int64_t bytes = part == Part::attention
                                        ? room * kv_len * model_.cache_bytes_a_token(capacity_.kv_dtype)
                                        : weight_bytes_of(part, model_, weights_, room);
@@ -189,9 +189,9 @@ ChainTimes Forward::chain_times(std::int64_t sequences, std::int64_t kv_len, int
 /// Rotations of sequences without a token.
 double Forward::idle_us(std::int64_t launches, std::int64_t sequences, int repetitions) {
     fill_for_timing(sequences, 0);
-    const Step step = step_of_one_each(small_, sequences, 1);
+    const ForwardStep step = step_of_one_each(small_, sequences, 1);
     const runtime::GraphExec graph = runtime::capture_graph(gpu_.driver(), gpu_.stream(), [&] {
-        for (std::int64_t i = 0; i < launches; ++i) enqueue_append(0, step);
+        for (std::int64_t i = 0; i < launches; ++i) calls_.enqueue_append(0, step);
     });
     std::vector<double> times;
     for (int i = 0; i < repetitions; ++i) times.push_back(timer_.replay_us(graph.get()));

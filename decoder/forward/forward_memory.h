@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "decoder/forward/drawn_tokens.h"
-#include "decoder/forward/forward.h"
+#include "decoder/forward/operators.h"
 #include "hone/rope_table.h"
 
 namespace hone::decoder {
@@ -15,9 +15,9 @@ namespace hone::decoder {
 [[nodiscard]] inline std::size_t elements(std::int64_t count) { return static_cast<std::size_t>(count); }
 
 /// What lies between the operators. x is the residual stream, `delta` what the next norm adds to it.
-struct Forward::Memory {
-    Memory(const Gpu& gpu, const Description& model, const ModelWeights& weights, const Capacity& capacity,
-           std::int64_t workspace_bytes)
+struct ForwardMemory {
+    ForwardMemory(const Gpu& gpu, const Description& model, const ModelWeights& weights,
+                  const Capacity& capacity, std::int64_t workspace_bytes)
         : x(gpu.driver(), row_bytes(model, capacity.step_tokens, model.model.hidden_size)),
           delta(gpu.driver(), row_bytes(model, capacity.step_tokens, model.model.hidden_size)),
           normed(gpu.driver(), row_bytes(model, capacity.step_tokens, model.model.hidden_size)),
@@ -102,13 +102,6 @@ struct Forward::Memory {
     runtime::DeviceBuffer<float> k_scales;  ///< of a cache of codes: [layers, kv_heads]
     runtime::DeviceBuffer<float> v_scales;
     std::optional<Routed> routed;  ///< of models with experts
-};
-
-/// A step with another kernel in it. Its graph needs the operators and the workspace as long as it lives.
-struct Forward::Variation {
-    Operators operators;
-    Bytes workspace;  ///< where that of all steps is too small
-    runtime::GraphExec graph;
 };
 
 }  // namespace hone::decoder

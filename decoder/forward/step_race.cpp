@@ -70,7 +70,7 @@ std::int64_t raced_length(std::int64_t kv_len, std::int64_t sequence, std::int64
 }
 
 std::vector<StepKernel> Forward::step_kernels(const StepSizes& sizes) const {
-    const StepSizes padded_sizes{padded(sizes.sequences), length_bucket(sizes.kv_len)};
+    const StepSizes padded_sizes{graphs_.padded(sizes.sequences), graphs_.length_bucket(sizes.kv_len)};
     std::vector<StepKernel> kernels;
     for (const Part part : raced_parts) {
         for (const PrepareReport& report : operators_.reports(part, padded_sizes.sequences)) {
@@ -113,9 +113,8 @@ Forward::Variation Forward::variation(Operators operators, const StepSizes& size
     if (bytes > memory_->workspace.size()) other.workspace = Bytes(gpu_.driver(), bytes);
     exchange();
     try {
-        other.graph = runtime::instantiate(
-            gpu_.driver(),
-            capture_step(step_of_one_each(small_, padded(sizes.sequences), length_bucket(sizes.kv_len))));
+        other.graph = runtime::instantiate(gpu_.driver(),
+                                           graphs_.capture(graphs_.step_of(sizes.sequences, sizes.kv_len)));
     } catch (...) {
         exchange();
         throw;
@@ -160,7 +159,7 @@ std::vector<std::vector<double>> Forward::times_since_mark(const StepSizes& size
 }
 
 void Forward::fill_for_race(const StepSizes& sizes, Lengths lengths, int round) {
-    fill_for_timing(padded(sizes.sequences), [&](std::int64_t row) {
+    fill_for_timing(graphs_.padded(sizes.sequences), [&](std::int64_t row) {
         return lengths == Lengths::equal ? sizes.kv_len : raced_length(sizes.kv_len, row, round);
     });
 }
@@ -176,11 +175,11 @@ void Forward::take(const StepKernel& kernel, const Candidate& candidate) {
 }
 
 bool Forward::can_share_norms(std::int64_t sequences) const {
-    return padded(sequences) <= operators_.most_sharing;
+    return graphs_.padded(sequences) <= operators_.most_sharing;
 }
 
 void Forward::share_norms(std::int64_t sequences, bool shares) {
-    const std::int64_t tokens = padded(sequences);
+    const std::int64_t tokens = graphs_.padded(sequences);
     if (operators_.share_norms(tokens) == shares) return;
     graphs_.clear();
     std::vector<std::int64_t>& steps = operators_.sharing_steps;
