@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "models/error.h"
+#include "runtime/operators/rope_scaling.h"
 
 namespace hone::models {
 namespace {
@@ -95,25 +96,14 @@ class Reader {
                                          document_.file_name()));
     }
 
-    /// What a table of angles can be made of, as runtime's rope_table() has it.
+    /// What no table of angles can be made of.
     void check(const RopeScaling& scaling) const {
-        require(scaling.factor >= 1, "factor", scaling.factor, "from 1 on");
-        if (scaling.kind == Kind::linear) return;
-        require(scaling.original_max_position >= 1, "original_max_position_embeddings",
-                scaling.original_max_position, "from 1 on");
-        if (scaling.kind == Kind::llama3)
-            return require(scaling.high_freq_factor > scaling.low_freq_factor, "high_freq_factor",
-                           scaling.high_freq_factor,
-                           fmt::format("above low_freq_factor, which is {}", scaling.low_freq_factor));
-        require(scaling.beta_fast > scaling.beta_slow, "beta_fast", scaling.beta_fast,
-                fmt::format("above beta_slow, which is {}", scaling.beta_slow));
-        require(scaling.attention_factor >= 0, "attention_factor", scaling.attention_factor, "from 0 on");
-    }
-
-    void require(bool condition, std::string_view name, double value, std::string_view allowed) const {
-        if (condition) return;
-        throw ModelError(fmt::format("{}: the scaling of rotary embeddings has {} {}; allowed is {}",
-                                     document_.file_name(), name, value, allowed));
+        const std::optional<runtime::WrongScaling> wrong = runtime::wrong_scaling(scaling);
+        if (!wrong) return;
+        const bool is_position = wrong->name == "original_max_position";
+        throw ModelError(fmt::format(
+            "{}: the scaling of rotary embeddings has {} {}; allowed is {}", document_.file_name(),
+            is_position ? "original_max_position_embeddings" : wrong->name, wrong->value, wrong->allowed));
     }
 
     [[noreturn]] void fail(Spellings spellings, std::string_view allowed) const {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <optional>
 
@@ -13,6 +14,7 @@
 #include "decoder/engine/engine.h"
 #include "decoder/engine/step_times.h"
 #include "decoder/error.h"
+#include "decoder/gpu/gpu.h"
 #include "decoder/serve/model_server.h"
 #include "tuner/models/known_models.h"
 
@@ -36,7 +38,7 @@ struct Options {
     int requests = 0;
     int body_mib = 8;
     double grace_s = 5;
-    double step_s = 120;
+    double step_s = std::chrono::duration<double>(decoder::usual_longest_step).count();
     double memory_share = 0.9;
     bool made_up = false;
 };

@@ -26,7 +26,7 @@ struct ModelOptions {
     double memory_share = 0.9;  ///< of what is free, for the cache of keys and values at most
     /// What the GPU may take for a step, also for one that is measured: where one has not ended by then it
     /// hangs.
-    std::chrono::milliseconds longest_step = std::chrono::minutes(2);
+    std::chrono::milliseconds longest_step = usual_longest_step;
     RuntimeOptions runtime{};
     /// Whoever puts other kernels into the steps may need images that another process has removed meanwhile.
     bool may_compile_later = false;

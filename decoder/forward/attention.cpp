@@ -1,6 +1,6 @@
 // Attention of a step: rotation and append, attention over the cache, and both in one launch.
-#include "decoder/forward/forward.h"
 #include "decoder/forward/forward_memory.h"
+#include "decoder/forward/step_calls.h"
 
 namespace hone::decoder {
 namespace {
@@ -21,26 +21,25 @@ struct Projected {
 
 }  // namespace
 
-std::pair<const float*, const float*> Forward::kv_scales_at(std::int64_t layer) const {
+std::pair<const float*, const float*> StepCalls::kv_scales_at(std::int64_t layer) const {
     const std::int64_t first = layer * model_.model.num_key_value_heads;
-    return {memory_->k_scales.data() + first, memory_->v_scales.data() + first};
+    return {memory_.k_scales.data() + first, memory_.v_scales.data() + first};
 }
 
-void Forward::enqueue_append(std::int64_t layer, const Step& step) {
+void StepCalls::enqueue_append(std::int64_t layer, const ForwardStep& step) const {
     const models::Model& m = model_.model;
     const StepInputs::Arrays& in = step.in();
-    Memory& memory = *memory_;
-    const Projected rows(memory.qkv, model_);
+    const Projected rows(memory_.qkv, model_);
     const LayerWeights& weights = weights_.layers[elements(layer)];
     const auto [k_scale, v_scale] = kv_scales_at(layer);
     RopeKvAppendArgs args{.q = rows.q,
                           .k = rows.k,
                           .v = rows.v,
                           .out = rows.q,
-                          .k_cache = memory.keys[elements(layer)].data(),
-                          .v_cache = memory.values[elements(layer)].data(),
-                          .cos = memory.angles.data(),
-                          .sin = memory.sines(),
+                          .k_cache = memory_.keys[elements(layer)].data(),
+                          .v_cache = memory_.values[elements(layer)].data(),
+                          .cos = memory_.angles.data(),
+                          .sin = memory_.sines(),
                           .k_scale = k_scale,
                           .v_scale = v_scale,
                           .q_weight = weights.q_norm,
@@ -68,25 +67,24 @@ void Forward::enqueue_append(std::int64_t layer, const Step& step) {
 /// Both of what is new and of the cache. Older keys and values may be read before the projection has ended:
 /// those of this layer were written in steps before, whose graphs have ended, as has the copy of lengths and
 /// pages.
-void Forward::enqueue_appending(std::int64_t layer, const Step& step) {
+void StepCalls::enqueue_appending(std::int64_t layer, const ForwardStep& step) const {
     const models::Model& m = model_.model;
     const StepInputs::Arrays& in = step.in();
-    Memory& memory = *memory_;
     const LayerWeights& weights = weights_.layers[elements(layer)];
-    const Projected rows(memory.qkv, model_);
+    const Projected rows(memory_.qkv, model_);
     const AttentionAppendArgs args{.q = rows.q,
                                    .k = rows.k,
                                    .v = rows.v,
-                                   .out = memory.attended.data(),
-                                   .k_cache = memory.keys[elements(layer)].data(),
-                                   .v_cache = memory.values[elements(layer)].data(),
-                                   .cos = memory.angles.data(),
-                                   .sin = memory.sines(),
+                                   .out = memory_.attended.data(),
+                                   .k_cache = memory_.keys[elements(layer)].data(),
+                                   .v_cache = memory_.values[elements(layer)].data(),
+                                   .cos = memory_.angles.data(),
+                                   .sin = memory_.sines(),
                                    .kv_lengths = in.kv_lengths,
                                    .page_table = in.pages,
                                    .q_weight = weights.q_norm,
                                    .k_weight = weights.k_norm,
-                                   .workspace = memory.workspace.data(),
+                                   .workspace = memory_.workspace.data(),
                                    .q_strides = rows.strides,
                                    .k_strides = rows.strides,
                                    .v_strides = rows.strides,
@@ -101,20 +99,19 @@ void Forward::enqueue_appending(std::int64_t layer, const Step& step) {
         "attention with the append");
 }
 
-void Forward::enqueue_attention(std::int64_t layer, const Step& step) {
+void StepCalls::enqueue_attention(std::int64_t layer, const ForwardStep& step) const {
     if (step.one_each && operators_.appends_in_attention()) return enqueue_appending(layer, step);
     const StepInputs::Arrays& in = step.in();
-    Memory& memory = *memory_;
     const auto [k_scale, v_scale] = kv_scales_at(layer);
-    AttentionArgs args{.q = memory.qkv.data(),
-                       .k = memory.keys[elements(layer)].data(),
-                       .v = memory.values[elements(layer)].data(),
-                       .out = memory.attended.data(),
+    AttentionArgs args{.q = memory_.qkv.data(),
+                       .k = memory_.keys[elements(layer)].data(),
+                       .v = memory_.values[elements(layer)].data(),
+                       .out = memory_.attended.data(),
                        .kv_lengths = in.kv_lengths,
                        .page_table = in.pages,
                        .k_scale = k_scale,
                        .v_scale = v_scale,
-                       .workspace = memory.workspace.data(),
+                       .workspace = memory_.workspace.data(),
                        .page_table_stride = step.inputs.pages_a_sequence(),
                        .pool_pages = capacity_.pages,
                        .scale = model_.score_scale(),

@@ -63,6 +63,27 @@ double median(std::vector<double> times) {
     return *middle;
 }
 
+/// Of weights that such a step reads; of experts what its tokens choose where all are as likely.
+std::int64_t bytes_of_network(const Description& model, const LayerWeights& layer, std::int64_t sequences) {
+    const std::int64_t all = layer.gate.bytes + layer.up.bytes + layer.down.bytes;
+    if (!layer.has_experts()) return all;
+    return static_cast<std::int64_t>(model.share_of_experts(sequences) * static_cast<double>(all));
+}
+
+/// Of a part of all layers but attention, which reads no weights.
+std::int64_t weight_bytes_of(Part part, const Description& model, const ModelWeights& weights,
+                             std::int64_t sequences) {
+    if (part == Part::head) return weights.head.bytes;
+    std::int64_t bytes = 0;
+    for (const LayerWeights& layer : weights.layers) {
+        if (part == Part::qkv) bytes += layer.qkv.bytes;
+        if (part == Part::output) bytes += layer.output.bytes;
+        if (part == Part::routing) bytes += layer.router.bytes;
+        if (part == Part::network) bytes += bytes_of_network(model, layer, sequences);
+    }
+    return bytes;
+}
+
 }  // namespace
 
 std::string_view name(Part part) { return part_names[static_cast<std::size_t>(part)]; }
@@ -75,7 +96,7 @@ void Forward::fill_for_timing(std::int64_t sequences, std::int64_t kv_len) {
 void Forward::fill_for_timing(std::int64_t sequences,
                               const std::function<std::int64_t(std::int64_t row)>& kv_len) {
     const StepInputs::Arrays& in = small_.host();
-    const std::span<std::int32_t> ids = tokens_of(turn_before(0));
+    const std::span<std::int32_t> ids = memory_->drawn.of(turn_before(0));
     for (std::int64_t row = 0; row < sequences; ++row) {
         const std::int64_t keys = kv_len(row);
         ids[elements(row)] = static_cast<std::int32_t>(row % model_.model.vocab_size);
@@ -89,25 +110,12 @@ void Forward::fill_for_timing(std::int64_t sequences,
     small_.send(sequences);
 }
 
-void Forward::launch_between_events(CUgraphExec graph) {
-    const runtime::Driver& driver = gpu_.driver();
-    runtime::check(driver, driver.cuEventRecord(memory_->start.get(), gpu_.stream()), "event");
-    runtime::check(driver, driver.cuGraphLaunch(graph, gpu_.stream()), "launching a step's graph");
-    runtime::check(driver, driver.cuEventRecord(memory_->stop.get(), gpu_.stream()), "event");
-}
-
-double Forward::replay_us(CUgraphExec graph) {
-    launch_between_events(graph);
-    gpu_.wait();
-    return runtime::elapsed_us(gpu_.driver(), memory_->start.get(), memory_->stop.get());
-}
-
 double Forward::graph_us(std::int64_t sequences, std::int64_t kv_len, int repetitions) {
-    const std::int64_t room = padded(sequences);
+    const std::int64_t room = graphs_.padded(sequences);
     fill_for_timing(room, kv_len);
-    const StepGraph& step = graph_of(room, kv_len);
+    const CUgraphExec graph = graphs_.of(room, kv_len);
     std::vector<double> times;
-    for (int i = 0; i < repetitions; ++i) times.push_back(replay_us(step.graph.get()));
+    for (int i = 0; i < repetitions; ++i) times.push_back(timer_.replay_us(graph));
     return median(std::move(times));
 }
 
@@ -120,10 +128,10 @@ double Forward::step_us(const StepLoad& load, int repetitions) {
 
 std::vector<std::pair<Part, double>> Forward::step_parts_us(const StepLoad& load, int repetitions) {
     const MadeUpStep step(load, capacity_);
-    const Step filled = step_of_any(step.parts);
+    const ForwardStep filled = step_of_any(step.parts);
     std::vector<std::optional<Part>> left_out{std::nullopt};
     for (std::size_t i = 0; i < part_names.size(); ++i) {
-        if (has(static_cast<Part>(i), filled)) left_out.emplace_back(static_cast<Part>(i));
+        if (calls_.has(static_cast<Part>(i), filled)) left_out.emplace_back(static_cast<Part>(i));
     }
     std::vector<std::vector<double>> times(left_out.size());
     for (int round = 0; round < repetitions; ++round) {
@@ -139,53 +147,36 @@ std::vector<std::pair<Part, double>> Forward::step_parts_us(const StepLoad& load
 
 double Forward::start_us(std::span<const StepPart> parts, std::span<const Draw> draws,
                          std::optional<Part> without) {
-    const runtime::Driver& driver = gpu_.driver();
-    runtime::check(driver, driver.cuEventRecord(memory_->start.get(), gpu_.stream()), "event");
+    timer_.begin();
     start(parts, draws, without);
-    runtime::check(driver, driver.cuEventRecord(memory_->stop.get(), gpu_.stream()), "event");
+    timer_.end();
     gpu_.wait();
-    return runtime::elapsed_us(driver, memory_->start.get(), memory_->stop.get());
-}
-
-std::int64_t Forward::bytes_of_network(const LayerWeights& layer, std::int64_t sequences) const {
-    const std::int64_t all = layer.gate.bytes + layer.up.bytes + layer.down.bytes;
-    if (!layer.has_experts()) return all;
-    return static_cast<std::int64_t>(model_.share_of_experts(sequences) * static_cast<double>(all));
-}
-
-std::int64_t Forward::bytes_of(Part part, std::int64_t sequences, std::int64_t kv_len) const {
-    if (part == Part::head) return weights_.head.bytes;
-    if (part == Part::attention) return sequences * kv_len * model_.cache_bytes_a_token(capacity_.kv_dtype);
-    std::int64_t bytes = 0;
-    for (const LayerWeights& layer : weights_.layers) {
-        if (part == Part::qkv) bytes += layer.qkv.bytes;
-        if (part == Part::output) bytes += layer.output.bytes;
-        if (part == Part::routing) bytes += layer.router.bytes;
-        if (part == Part::network) bytes += bytes_of_network(layer, sequences);
-    }
-    return bytes;
+    return timer_.us();
 }
 
 ChainTimes Forward::chain_times(std::int64_t sequences, std::int64_t kv_len, int repetitions) {
     const runtime::Driver& driver = gpu_.driver();
-    const std::int64_t room = padded(sequences);
-    Step step = step_of_one_each(small_, room, length_bucket(kv_len));
-    ChainTimes found{.launches = runtime::node_count(driver, capture_step(step)), .parts = {}};
+    const std::int64_t room = graphs_.padded(sequences);
+    ForwardStep step = graphs_.step_of(sequences, kv_len);
+    ChainTimes found{.launches = runtime::node_count(driver, graphs_.capture(step)), .parts = {}};
     std::vector<runtime::GraphExec> graphs;
-    graphs.push_back(runtime::instantiate(driver, capture_step(step)));
+    graphs.push_back(runtime::instantiate(driver, graphs_.capture(step)));
     for (std::size_t i = 0; i < part_names.size(); ++i) {
         const auto part = static_cast<Part>(i);
-        if (!has(part, step)) continue;
+        if (!calls_.has(part, step)) continue;
         step.without = part;
-        graphs.push_back(runtime::instantiate(driver, capture_step(step)));
-        found.parts.push_back({.part = part, .bytes = bytes_of(part, room, kv_len)});
+        graphs.push_back(runtime::instantiate(driver, graphs_.capture(step)));
+        const std::int64_t bytes = part == Part::attention
+                                       ? room * kv_len * model_.cache_bytes_a_token(capacity_.kv_dtype)
+                                       : weight_bytes_of(part, model_, weights_, room);
+        found.parts.push_back({.part = part, .bytes = bytes});
     }
     fill_for_timing(room, kv_len);
     std::vector<std::vector<double>> times(graphs.size());
     for (int round = 0; round < repetitions; ++round) {
         for (std::size_t i = 0; i < graphs.size(); ++i) {
             const std::size_t turn = (i + static_cast<std::size_t>(round)) % graphs.size();
-            times[turn].push_back(replay_us(graphs[turn].get()));
+            times[turn].push_back(timer_.replay_us(graphs[turn].get()));
         }
     }
     found.step_us = median(std::move(times[0]));
@@ -198,12 +189,12 @@ ChainTimes Forward::chain_times(std::int64_t sequences, std::int64_t kv_len, int
 /// Rotations of sequences without a token.
 double Forward::idle_us(std::int64_t launches, std::int64_t sequences, int repetitions) {
     fill_for_timing(sequences, 0);
-    const Step step = step_of_one_each(small_, sequences, 1);
+    const ForwardStep step = step_of_one_each(small_, sequences, 1);
     const runtime::GraphExec graph = runtime::capture_graph(gpu_.driver(), gpu_.stream(), [&] {
-        for (std::int64_t i = 0; i < launches; ++i) enqueue_append(0, step);
+        for (std::int64_t i = 0; i < launches; ++i) calls_.enqueue_append(0, step);
     });
     std::vector<double> times;
-    for (int i = 0; i < repetitions; ++i) times.push_back(replay_us(graph.get()));
+    for (int i = 0; i < repetitions; ++i) times.push_back(timer_.replay_us(graph.get()));
     return median(std::move(times));
 }
 

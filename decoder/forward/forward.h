@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -14,30 +13,25 @@
 #include <utility>
 #include <vector>
 
+#include "decoder/forward/graph_race.h"
 #include "decoder/forward/operators.h"
 #include "decoder/forward/part.h"
+#include "decoder/forward/step.h"
+#include "decoder/forward/step_calls.h"
+#include "decoder/forward/step_graphs.h"
 #include "decoder/forward/step_inputs.h"
+#include "decoder/forward/stream_timer.h"
 #include "decoder/scheduling/scheduler.h"
 #include "decoder/scheduling/step_cost.h"
 #include "kernel_templates/family.h"
 
 namespace hone::decoder {
 
-/// A row that a token is drawn from.
-struct Draw {
-    Wishes wishes;
-    std::int64_t counter = 0;  ///< of the token within its text
-};
-
 /// Of a step of one token a sequence.
 struct StepSizes {
     std::int64_t sequences = 1;
     std::int64_t kv_len = 1024;  ///< keys of each sequence
 };
-
-/// Keys a sequence that the graph's attention is chosen for, which has room for so many: one of few lengths,
-/// however long contexts are.
-[[nodiscard]] std::int64_t graph_length(std::int64_t kv_len);
 
 /// Keys of a sequence in a round of a race of kernels: all of them, half, and a quarter in turn, from
 /// sequence to sequence and from round to round. A graph serves such lengths, and a server's sequences
@@ -55,10 +49,6 @@ struct StepKernel {
 
 /// Keys of the sequences of steps that are compared: all as many as their sizes say, or raced_length()'s.
 enum class Lengths : std::uint8_t { equal, mixed };
-
-/// What happens where the GPU does not survive the step of that number: it faults, or does not end within ten
-/// seconds. Nothing can be launched, nor memory be given back: must not return.
-using FaultSink = std::function<void(std::size_t step, bool hangs, const std::string& why)>;
 
 /// A step's graph, and where its time goes. Microseconds, medians over replays that take turns.
 struct ChainTimes {
@@ -142,34 +132,13 @@ class Forward {
 
     [[nodiscard]] const Capacity& capacity() const { return capacity_; }
     /// Where on the GPU a layer's scales of keys and of values stand; of a cache of codes.
-    [[nodiscard]] std::pair<const float*, const float*> kv_scales_at(std::int64_t layer) const;
+    [[nodiscard]] std::pair<const float*, const float*> kv_scales_at(std::int64_t layer) const {
+        return calls_.kv_scales_at(layer);
+    }
 
   private:
-    struct Memory;
-    /// Whose tokens are computed.
-    struct Step {
-        const StepInputs& inputs;
-        std::int64_t tokens = 0;
-        std::int64_t sequences = 0;
-        std::int64_t kv_len = 0;   ///< of the longest
-        bool one_each = false;     ///< each sequence has one token
-        std::int64_t longest = 0;  ///< tokens of one sequence
-        std::int64_t prompts = 0;  ///< sequences of more than one token, behind all others
-        /// The residual stream has only rows that tokens are drawn from: StepInputs::Arrays::last_rows.
-        bool drawn_rows = false;
-        bool filters = false;         ///< tokens are drawn from some of the vocabulary
-        std::optional<Part> without;  ///< left out, for benchmarks
-        std::size_t turn = 0;         ///< of `turns`: where its tokens go
-
-        /// On the GPU.
-        [[nodiscard]] const StepInputs::Arrays& in() const { return inputs.device(one_each ? turn : 0); }
-    };
-    /// Throws DecoderError where an operator refuses a call, and Error with the driver's words where that
-    /// does.
-    void require(Status status, const char* what) const;
-
     struct Prepared {
-        Step step;
+        ForwardStep step;
         std::int64_t rows = 0;     ///< that tokens are drawn from
         bool is_in_place = false;  ///< each text where it is in the step before, whose token is its last one
         bool is_sent = false;      ///< its inputs are on their way beside the step before
@@ -179,96 +148,35 @@ class Forward {
         std::int64_t rows = 0;     ///< that tokens are drawn from
         std::int64_t sampled = 0;  ///< these, and those of nobody that fill a graph up
     };
+    /// A step with another kernel in it. Its graph needs the operators and the workspace as long as it lives.
+    struct Variation {
+        Operators operators;
+        Bytes workspace;  ///< where that of all steps is too small
+        runtime::GraphExec graph;
+    };
+
     /// Without this part, for benchmarks: of steps with prompts alone.
     void start(std::span<const StepPart> parts, std::span<const Draw> draws, std::optional<Part> without);
-    [[nodiscard]] static Step step_of_one_each(const StepInputs& inputs, std::int64_t sequences,
-                                               std::int64_t kv_len, std::size_t turn = 0);
-    void enqueue_layers(const Step& step);
-    void enqueue_prompts(const Step& step, std::int64_t rows);
-    void enqueue_first_layers(const Step& step, std::int64_t layers);
-    void enqueue_keys(std::int64_t layer, const Step& step);
-    void enqueue_behind_attention(std::int64_t layer, const Step& step);
-    void enqueue(Part part, std::int64_t layer, const Step& step);
-    void enqueue_drawn_rows(const Step& step);
-    void enqueue_rows(const EmbeddingKernel& kernel, const StepInputs::Arrays& in, const Bytes& from,
-                      const Bytes& to, std::int64_t rows);
-    void enqueue_part(Part part, std::int64_t layer, const Step& step);
-    void enqueue_embedding(const Step& step);
-    void enqueue_norm(const NormWeight& weight, bool of_sum, const Step& step);
-    void enqueue_norm_in_front(const NormWeight& weight, bool of_sum, const Step& step);
-    [[nodiscard]] NormArgs norm_args(const NormWeight& weight, bool of_sum, const Step& step) const;
-    [[nodiscard]] const void* product_input(const Step& step) const;
-    [[nodiscard]] std::byte* stream_of(const Step& step) const;
-    void enqueue_qkv(const LayerWeights& layer, const Step& step);
-    void enqueue_last_norm(const Step& step);
-    [[nodiscard]] SharedNormArgs sharing_args(const Step& step) const;
-    void enqueue_sharing_qkv(const LayerWeights& layer, const Step& step);
-    void enqueue_sharing_output(const LayerWeights& layer, const Step& step);
-    void enqueue_sharing_network(std::int64_t number, const Step& step);
-    void enqueue_head_norms(const LayerWeights& layer, const Step& step);
-    void enqueue_output(const LayerWeights& layer, const Step& step);
-    void enqueue_network(const LayerWeights& layer, const Step& step);
-    void enqueue_routing(const LayerWeights& layer, const Step& step);
-    void enqueue_experts(const LayerWeights& layer, const Step& step);
-    void enqueue_norm_behind(const NormWeight& weight, const Step& step);
-    void enqueue_appending(std::int64_t layer, const Step& step);
-    void enqueue_attention(std::int64_t layer, const Step& step);
-    void enqueue_append(std::int64_t layer, const Step& step);
-    void enqueue_head(const void* x, std::int64_t rows);
-    void enqueue_sample(const Step& step);
+    /// Both write the inputs of a step of these parts.
+    [[nodiscard]] ForwardStep step_of_singles(std::span<const StepPart> parts);
+    [[nodiscard]] ForwardStep step_of_any(std::span<const StepPart> parts);
+    void begin_prepared();
+    [[nodiscard]] bool has_tokens() const;
     void read_logits(std::int64_t first, std::span<std::byte> to, std::int64_t rows);
-    [[nodiscard]] bool has(Part part, const Step& step) const;
-    [[nodiscard]] bool is_whole(const Step& step) const;
-    [[nodiscard]] bool shares_norms(const Step& step) const;
-    [[nodiscard]] const LayerProducts& products_of(const Step& step) const;
-    struct GraphKind {
-        std::int64_t sequences = 0;
-        std::int64_t kv_len = 0;
-        bool filters = false;
-        std::size_t turn = 0;
-        auto operator<=>(const GraphKind&) const = default;
-    };
-    struct StepGraph {
-        runtime::GraphExec graph;
-        GraphCalls calls;
-    };
-    void capture_graphs();
-    /// Of a step of so many sequences, or of the next number and length that graphs are made for. Captured if
-    /// it is not there: all are from the start, until take().
-    [[nodiscard]] const StepGraph& graph_of(std::int64_t sequences, std::int64_t kv_len, bool filters = false,
-                                            std::size_t turn = 0);
-    [[nodiscard]] runtime::Graph capture_step(const Step& step);
+
     void fill_for_timing(std::int64_t sequences, std::int64_t kv_len);
-    void fill_for_race(const StepSizes& sizes, Lengths lengths, int round);
     /// With so many keys of each row.
     void fill_for_timing(std::int64_t sequences, const std::function<std::int64_t(std::int64_t row)>& kv_len);
-    void launch_between_events(CUgraphExec graph);
+    void fill_for_race(const StepSizes& sizes, Lengths lengths, int round);
     [[nodiscard]] double start_us(std::span<const StepPart> parts, std::span<const Draw> draws,
                                   std::optional<Part> without);
-    [[nodiscard]] double replay_us(CUgraphExec graph);
-    struct Variation;
+    [[nodiscard]] double idle_us(std::int64_t launches, std::int64_t sequences, int repetitions);
     [[nodiscard]] std::optional<Operators> with_other(const StepKernel& kernel, const Candidate& candidate);
     [[nodiscard]] Variation variation(Operators operators, const StepSizes& sizes);
-    /// `fill` puts a round's inputs in place.
-    [[nodiscard]] std::vector<std::vector<double>> in_turns(std::span<const Variation* const> steps,
-                                                            const std::function<void(int round)>& fill,
+    /// As race(); null: a step that is not there.
+    [[nodiscard]] std::vector<std::vector<double>> times_of(std::span<const Variation* const> steps,
+                                                            const StepSizes& sizes, Lengths lengths,
                                                             int rounds, const FaultSink& on_fault);
-    [[nodiscard]] std::int64_t workspace_bytes(const Operators& operators) const;
-    [[nodiscard]] double idle_us(std::int64_t launches, std::int64_t sequences, int repetitions);
-    [[nodiscard]] std::int64_t bytes_of_network(const LayerWeights& layer, std::int64_t sequences) const;
-    [[nodiscard]] std::int64_t bytes_of(Part part, std::int64_t sequences, std::int64_t kv_len) const;
-    [[nodiscard]] std::int64_t padded(std::int64_t sequences) const;
-    [[nodiscard]] std::int64_t length_bucket(std::int64_t kv_len) const;
-    /// Both write the inputs of a step of these parts.
-    [[nodiscard]] Step step_of_singles(std::span<const StepPart> parts);
-    [[nodiscard]] Step step_of_any(std::span<const StepPart> parts);
-    void begin_prepared();
-    void launch_graph(const Step& step);
-    void fill_draws(const StepInputs& inputs, std::span<const Draw> draws);
-    [[nodiscard]] std::span<std::int32_t> tokens_of(std::size_t turn) const;
-    void expect_tokens(const UnderWay& step);
-    [[nodiscard]] bool has_tokens() const;
-    [[nodiscard]] std::string no_token(std::int32_t found, std::size_t row) const;
 
     const Gpu& gpu_;
     Runtime& runtime_;
@@ -278,12 +186,14 @@ class Forward {
     Operators operators_;
     StepInputs small_;  ///< of steps with one token of each sequence
     StepInputs large_;
-    std::unique_ptr<Memory> memory_;
+    std::unique_ptr<ForwardMemory> memory_;
+    StepCalls calls_;
+    StepGraphs graphs_;
+    StreamTimer timer_;
     std::unique_ptr<Variation> mark_;
     std::optional<Prepared> prepared_;
     std::size_t turn_ = 0;             ///< of the step that was launched last
     std::vector<UnderWay> under_way_;  ///< the older one first, of two
-    std::map<GraphKind, StepGraph> graphs_;
 };
 
 }  // namespace hone::decoder

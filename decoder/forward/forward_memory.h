@@ -1,30 +1,23 @@
 // The memory between the operators of a model.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
 
-#include "decoder/forward/forward.h"
+#include "decoder/forward/drawn_tokens.h"
+#include "decoder/forward/operators.h"
 #include "hone/rope_table.h"
 
 namespace hone::decoder {
 
 [[nodiscard]] inline std::size_t elements(std::int64_t count) { return static_cast<std::size_t>(count); }
 
-/// Steps take turns: each has a place of its own for the tokens that it draws, and reads those of the step
-/// before. A step that is launched while the one before is computed, which may not have read yet, needs a
-/// third, to be cleared for its own. So graphs are made once for each turn.
-constexpr std::size_t turns = 3;
-[[nodiscard]] constexpr std::size_t turn_after(std::size_t turn) { return (turn + 1) % turns; }
-[[nodiscard]] constexpr std::size_t turn_before(std::size_t turn) { return (turn + turns - 1) % turns; }
-
 /// What lies between the operators. x is the residual stream, `delta` what the next norm adds to it.
-struct Forward::Memory {
-    Memory(const Gpu& gpu, const Description& model, const ModelWeights& weights, const Capacity& capacity,
-           std::int64_t workspace_bytes)
+struct ForwardMemory {
+    ForwardMemory(const Gpu& gpu, const Description& model, const ModelWeights& weights,
+                  const Capacity& capacity, std::int64_t workspace_bytes)
         : x(gpu.driver(), row_bytes(model, capacity.step_tokens, model.model.hidden_size)),
           delta(gpu.driver(), row_bytes(model, capacity.step_tokens, model.model.hidden_size)),
           normed(gpu.driver(), row_bytes(model, capacity.step_tokens, model.model.hidden_size)),
@@ -36,10 +29,7 @@ struct Forward::Memory {
           drawn_attended(gpu.driver(), row_bytes(model, capacity.sequences, model.q_width())),
           logits(gpu.driver(), row_bytes(model, capacity.sequences, model.model.vocab_size)),
           workspace(gpu.driver(), elements(workspace_bytes)),
-          drawn(gpu.driver(), turns * elements(capacity.sequences)),
-          start(runtime::create_event(gpu.driver())),
-          stop(runtime::create_event(gpu.driver())) {
-        std::ranges::fill(drawn.span(), 0);
+          drawn(gpu, capacity.sequences) {
         const std::int64_t cache_bytes = capacity.pages * capacity.page_size * model.kv_width() *
                                          model.cache_element_bytes(capacity.kv_dtype);
         for (std::int64_t layer = 0; layer < model.model.num_hidden_layers; ++layer) {
@@ -105,24 +95,13 @@ struct Forward::Memory {
     Bytes drawn_attended;
     Bytes logits;
     Bytes workspace;
-    /// The host's memory, which the GPU writes to and the next step reads: a copy of a few numbers takes as
-    /// long as a small kernel. [turns, sequences]
-    runtime::PinnedBuffer<std::int32_t> drawn;
+    DrawnTokens drawn;
     runtime::DeviceBuffer<float> angles;  ///< cosines, then sines
     std::vector<Bytes> keys;              ///< of each layer: [pages, page_size, kv_heads, head_dim]
     std::vector<Bytes> values;
     runtime::DeviceBuffer<float> k_scales;  ///< of a cache of codes: [layers, kv_heads]
     runtime::DeviceBuffer<float> v_scales;
     std::optional<Routed> routed;  ///< of models with experts
-    runtime::Event start;
-    runtime::Event stop;
-};
-
-/// A step with another kernel in it. Its graph needs the operators and the workspace as long as it lives.
-struct Forward::Variation {
-    Operators operators;
-    Bytes workspace;  ///< where that of all steps is too small
-    runtime::GraphExec graph;
 };
 
 }  // namespace hone::decoder

@@ -70,9 +70,9 @@ std::vector<double> Forward::log_probabilities(std::span<const int> text) {
         const StepPart part{.begin = static_cast<int>(begin),
                             .tokens = text.subspan(elements(begin), elements(tokens)),
                             .pages = pages};
-        const Step step = step_of_any({&part, 1});
+        const ForwardStep step = step_of_any({&part, 1});
         large_.send(capacity_.sequences);
-        enqueue_layers(step);
+        calls_.enqueue_layers(step);
         gpu_.wait();
         const std::int64_t scored = std::min(tokens, length - 1 - begin);  // nothing follows the last token
         for (std::int64_t row = 0; row < scored; row += capacity_.sequences) {
@@ -89,8 +89,7 @@ std::vector<double> Forward::log_probabilities(std::span<const int> text) {
 void Forward::read_logits(std::int64_t first, std::span<std::byte> to, std::int64_t rows) {
     for (std::int64_t i = 0; i < rows; ++i) large_.host().last_rows[i] = static_cast<std::int32_t>(first + i);
     large_.send(capacity_.sequences);
-    enqueue_rows(operators_.rows, large_.device(), memory_->normed, memory_->drawn_x, rows);
-    enqueue_head(memory_->drawn_x.data(), rows);
+    calls_.enqueue_logits(large_.device(), rows);
     gpu_.wait();
     const runtime::Driver& driver = gpu_.driver();
     runtime::check(driver, driver.cuMemcpyDtoH(to.data(), memory_->logits.address(), to.size()),

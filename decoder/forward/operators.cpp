@@ -298,6 +298,24 @@ void Operators::prepare_again(Part part, Runtime& runtime, const Description& mo
     }
 }
 
+std::int64_t Operators::workspace_bytes(const Description& model, const Capacity& capacity) const {
+    const std::int64_t tokens = capacity.step_tokens;
+    const std::int64_t sequences = capacity.sequences;
+    const std::int64_t queries = std::min(tokens, capacity.context);
+    std::int64_t workspace = std::max(
+        {plain.workspace_bytes(tokens), experts.workspace_bytes(tokens), head.workspace_bytes(sequences)});
+    if (!whole_steps.empty()) workspace = std::max(workspace, whole.workspace_bytes(whole_steps.back()));
+    if (most_sharing > 0) workspace = std::max(workspace, sharing.workspace_bytes(model.model, most_sharing));
+    for (const AttentionKernel& kernel : one_query)
+        workspace = std::max(workspace, kernel.workspace_bytes({sequences, 1, capacity.context}));
+    for (const AttentionAppendKernel& kernel : appending) {
+        if (kernel) workspace = std::max(workspace, kernel.workspace_bytes({sequences, capacity.context}));
+    }
+    for (const AttentionKernel& kernel : any_queries)
+        workspace = std::max(workspace, kernel.workspace_bytes({sequences, queries, capacity.context}));
+    return workspace;
+}
+
 std::vector<PrepareReport> Operators::reports(Part part, std::int64_t tokens) const {
     std::vector<PrepareReport> reports;
     const auto add = [&](const PreparedKernel& kernel) { add_reports_of(kernel, reports); };

@@ -72,6 +72,8 @@ struct Operators {
     /// this part. Throws Error.
     void prepare_again(Part part, Runtime& runtime, const Description& model, const ModelWeights& weights,
                        const Capacity& capacity);
+    /// Bytes that the workspace of steps up to `capacity` has: whichever operator needs most.
+    [[nodiscard]] std::int64_t workspace_bytes(const Description& model, const Capacity& capacity) const;
     /// What was chosen for them, for steps of one token a sequence and so many tokens.
     [[nodiscard]] std::vector<PrepareReport> reports(Part part, std::int64_t tokens) const;
     /// Whether such a step's products have norms and sums in them.

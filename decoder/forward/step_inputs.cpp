@@ -128,6 +128,20 @@ PackedStep StepInputs::fill(std::span<const StepPart> parts, std::int64_t page_s
     return step;
 }
 
+void StepInputs::fill_draws(std::span<const Draw> draws, double logit_divisor) const {
+    const Arrays& in = host();
+    std::int64_t row = 0;
+    for (const Draw& draw : draws) {
+        in.temperature[row] = static_cast<float>(draw.wishes.temperature * logit_divisor);
+        in.top_k[row] = draw.wishes.top_k;
+        in.top_p[row] = draw.wishes.top_p;
+        in.min_p[row] = draw.wishes.min_p;
+        in.seed[row] = draw.wishes.seed;
+        in.counter[row] = draw.counter;
+        ++row;
+    }
+}
+
 void StepInputs::fill_awaited(std::span<const int> drawn) const {
     for (const Awaited& one : awaited_) host().ids[one.row] = drawn[static_cast<std::size_t>(one.drawn)];
 }

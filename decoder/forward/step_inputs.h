@@ -25,6 +25,12 @@ struct Wishes {
     [[nodiscard]] bool filters() const { return temperature > 0 && (top_k > 0 || top_p < 1 || min_p > 0); }
 };
 
+/// A row that a token is drawn from.
+struct Draw {
+    Wishes wishes;
+    std::int64_t counter = 0;  ///< of the token within its text
+};
+
 /// What a step of any parts comes to, as its operators are told it.
 struct PackedStep {
     std::int64_t tokens = 0;
@@ -67,6 +73,9 @@ class StepInputs {
     /// Writes a step of any parts: sequences of one token first, then the others, each in their order, and
     /// the rows that tokens are drawn from in the order of the parts.
     [[nodiscard]] PackedStep fill(std::span<const StepPart> parts, std::int64_t page_size);
+    /// Writes how a token is drawn for each row; temperatures times `logit_divisor`, which draws as logits
+    /// that are divided by it.
+    void fill_draws(std::span<const Draw> draws, double logit_divisor) const;
     /// Writes the tokens that parts waited for, of those that the step before has drawn.
     void fill_awaited(std::span<const int> drawn) const;
 

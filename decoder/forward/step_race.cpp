@@ -1,6 +1,5 @@
 // Steps with other kernels in them, side by side: what `hone tune --chain` asks of a model.
 #include <algorithm>
-#include <chrono>
 #include <iterator>
 #include <utility>
 
@@ -60,8 +59,6 @@ bool has_norm_in_front(const StepKernel& kernel) {
     return norm >= 0 && kernel.problem[static_cast<std::size_t>(norm)] != 0;
 }
 
-constexpr std::chrono::seconds longest_step{10};
-
 constexpr Part raced_parts[] = {Part::network,   Part::head,         Part::qkv,   Part::output,
                                 Part::attention, Part::network_norm, Part::append};
 
@@ -73,7 +70,7 @@ std::int64_t raced_length(std::int64_t kv_len, std::int64_t sequence, std::int64
 }
 
 std::vector<StepKernel> Forward::step_kernels(const StepSizes& sizes) const {
-    const StepSizes padded_sizes{padded(sizes.sequences), length_bucket(sizes.kv_len)};
+    const StepSizes padded_sizes{graphs_.padded(sizes.sequences), graphs_.length_bucket(sizes.kv_len)};
     std::vector<StepKernel> kernels;
     for (const Part part : raced_parts) {
         for (const PrepareReport& report : operators_.reports(part, padded_sizes.sequences)) {
@@ -112,13 +109,12 @@ Forward::Variation Forward::variation(Operators operators, const StepSizes& size
         std::swap(other.operators, operators_);
         if (other.workspace.size() > 0) std::swap(other.workspace, memory_->workspace);
     };
-    const std::size_t bytes = elements(workspace_bytes(other.operators));
+    const std::size_t bytes = elements(other.operators.workspace_bytes(model_, capacity_));
     if (bytes > memory_->workspace.size()) other.workspace = Bytes(gpu_.driver(), bytes);
     exchange();
     try {
-        other.graph = runtime::instantiate(
-            gpu_.driver(),
-            capture_step(step_of_one_each(small_, padded(sizes.sequences), length_bucket(sizes.kv_len))));
+        other.graph = runtime::instantiate(gpu_.driver(),
+                                           graphs_.capture(graphs_.step_of(sizes.sequences, sizes.kv_len)));
     } catch (...) {
         exchange();
         throw;
@@ -127,36 +123,13 @@ Forward::Variation Forward::variation(Operators operators, const StepSizes& size
     return other;
 }
 
-std::vector<std::vector<double>> Forward::in_turns(std::span<const Variation* const> steps,
-                                                   const std::function<void(int round)>& fill, int rounds,
+std::vector<std::vector<double>> Forward::times_of(std::span<const Variation* const> steps,
+                                                   const StepSizes& sizes, Lengths lengths, int rounds,
                                                    const FaultSink& on_fault) {
-    fill(0);
-    const runtime::Driver& driver = gpu_.driver();
-    const auto replay = [&](std::size_t number) {
-        try {
-            launch_between_events(steps[number]->graph.get());
-            const auto limit = std::chrono::steady_clock::now() + longest_step;
-            while (!runtime::reached(driver, memory_->stop.get())) {
-                if (std::chrono::steady_clock::now() > limit)
-                    on_fault(number, true, "a step did not end within 10 s");
-            }
-        } catch (const runtime::CudaError& error) {
-            on_fault(number, false, error.what());
-        }
-        return runtime::elapsed_us(driver, memory_->start.get(), memory_->stop.get());
-    };
-    std::vector<std::vector<double>> us(steps.size());
-    for (std::size_t i = 0; i < steps.size(); ++i) {
-        if (steps[i] != nullptr) static_cast<void>(replay(i));  // warms up
-    }
-    for (int round = 0; round < rounds; ++round) {
-        fill(round);
-        for (std::size_t i = 0; i < steps.size(); ++i) {
-            const std::size_t turn = (i + static_cast<std::size_t>(round)) % steps.size();
-            if (steps[turn] != nullptr) us[turn].push_back(replay(turn));
-        }
-    }
-    return us;
+    std::vector<CUgraphExec> graphs;
+    for (const Variation* step : steps) graphs.push_back(step != nullptr ? step->graph.get() : nullptr);
+    const auto fill = [&](int round) { fill_for_race(sizes, lengths, round); };
+    return race(timer_, graphs, fill, rounds, on_fault);
 }
 
 std::vector<std::vector<double>> Forward::times_with(const StepKernel& kernel,
@@ -171,8 +144,7 @@ std::vector<std::vector<double>> Forward::times_with(const StepKernel& kernel,
     }
     std::vector<const Variation*> all;
     for (const std::optional<Variation>& step : steps) all.push_back(step ? &*step : nullptr);
-    return in_turns(
-        all, [&](int round) { fill_for_race(sizes, Lengths::mixed, round); }, rounds, on_fault);
+    return times_of(all, sizes, Lengths::mixed, rounds, on_fault);
 }
 
 void Forward::mark(const StepSizes& sizes) {
@@ -183,12 +155,11 @@ std::vector<std::vector<double>> Forward::times_since_mark(const StepSizes& size
                                                            int rounds, const FaultSink& on_fault) {
     const Variation now = variation(operators_, sizes);
     const Variation* const both[] = {&now, mark_.get()};
-    return in_turns(
-        both, [&](int round) { fill_for_race(sizes, lengths, round); }, rounds, on_fault);
+    return times_of(both, sizes, lengths, rounds, on_fault);
 }
 
 void Forward::fill_for_race(const StepSizes& sizes, Lengths lengths, int round) {
-    fill_for_timing(padded(sizes.sequences), [&](std::int64_t row) {
+    fill_for_timing(graphs_.padded(sizes.sequences), [&](std::int64_t row) {
         return lengths == Lengths::equal ? sizes.kv_len : raced_length(sizes.kv_len, row, round);
     });
 }
@@ -197,18 +168,18 @@ void Forward::take(const StepKernel& kernel, const Candidate& candidate) {
     graphs_.clear();  // of the kernel that was, which goes with its operator; captured when they are needed
     runtime::dispatcher_of(runtime_).hold(kernel.at_edge, candidate);
     operators_.prepare_again(kernel.part, runtime_, model_, weights_, capacity_);
-    const std::int64_t bytes = workspace_bytes(operators_);
+    const std::int64_t bytes = operators_.workspace_bytes(model_, capacity_);
     if (elements(bytes) <= memory_->workspace.size()) return;
     mark_.reset();  // its graph has the workspace that was
     memory_->workspace = Bytes(gpu_.driver(), elements(bytes));
 }
 
 bool Forward::can_share_norms(std::int64_t sequences) const {
-    return padded(sequences) <= operators_.most_sharing;
+    return graphs_.padded(sequences) <= operators_.most_sharing;
 }
 
 void Forward::share_norms(std::int64_t sequences, bool shares) {
-    const std::int64_t tokens = padded(sequences);
+    const std::int64_t tokens = graphs_.padded(sequences);
     if (operators_.share_norms(tokens) == shares) return;
     graphs_.clear();
     std::vector<std::int64_t>& steps = operators_.sharing_steps;

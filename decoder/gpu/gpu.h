@@ -14,11 +14,14 @@ namespace hone::decoder {
 
 using Bytes = runtime::DeviceBuffer<std::byte>;
 
+/// What a GPU may take for a step where nobody says so: it hangs where one has not ended by then.
+inline constexpr std::chrono::minutes usual_longest_step{2};
+
 class Gpu {
   public:
     /// Throws LibraryError or CudaError where there is none. The context is current on the calling thread as
     /// long as the object lives. `longest_step`: what it may take for a step, or for the inputs of one.
-    explicit Gpu(int device, std::chrono::milliseconds longest_step = std::chrono::minutes(2))
+    explicit Gpu(int device, std::chrono::milliseconds longest_step = usual_longest_step)
         : longest_step_(longest_step),
           driver_(runtime::Driver::load()),
           context_(driver_, device),

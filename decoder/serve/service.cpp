@@ -194,7 +194,6 @@ Service::SharedAnswer Service::ask(ApiRequest request, Clock::time_point arrived
     } catch (const EngineFailure& failure) {
         throw engine_failed(failure.what());
     } catch (const DecoderError& error) {
-        require_running();
         throw ApiError(400, error.what(), request.is_chat ? "messages" : "prompt");
     }
     metrics_->add_prompt(prompt_tokens);

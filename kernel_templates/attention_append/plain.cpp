@@ -1,5 +1,6 @@
 // Variant plain: its space, plan and preference.
 #include "kernel_templates/attention_append/attention_append.h"
+#include "kernel_templates/kit/fixed_answers.h"
 #include "kernel_templates/kit/typed.h"
 
 namespace hone::attention_append {
@@ -21,8 +22,6 @@ Plan plan(const AppendProblem& p, const PlainConfig& c, const DeviceTraits&) {
 
 std::optional<PlainConfig> fallback(const AppendProblem&, const DeviceTraits&) { return PlainConfig{}; }
 
-std::int64_t access_elements(const AppendProblem&, const PlainConfig&) { return 1; }
-
 /// Modelled microseconds: every head reads its keys again, a thread an element at a time.
 double predict(const AppendProblem& p, const PlainConfig& c, const DeviceTraits& traits) {
     const auto bytes = 2.0 * static_cast<double>(p.batch * p.heads * p.kv_len * p.head_dim);
@@ -39,7 +38,7 @@ const Variant plain{.name = "plain",
                     .kernels = kernels,
                     .plan = typed<plan>,
                     .fallback = typed<fallback>,
-                    .access_elements = typed<access_elements>,
+                    .access_elements = accesses_of<1>,
                     .predict_us = typed<predict>};
 
 }  // namespace hone::attention_append

@@ -3,6 +3,7 @@
 #include "kernel_templates/attention_append/attention_append.h"
 #include "kernel_templates/attention_decode/ring/tunables.h"
 #include "kernel_templates/attention_decode/variants.h"
+#include "kernel_templates/kit/fixed_answers.h"
 #include "kernel_templates/kit/typed.h"
 
 namespace hone::attention_append {
@@ -49,8 +50,6 @@ std::optional<Config> fallback(const Problem& problem, const DeviceTraits& trait
     return allowed(problem, {&ring, smaller}, traits) ? smaller : theirs;
 }
 
-std::int64_t access_elements(const Problem&, const Config&) { return 8; }
-
 double predict(const Problem& problem, const Config& config, const DeviceTraits& traits) {
     return predicted_us(decode_problem(problem), {&attention_decode::ring, config}, traits);
 }
@@ -66,7 +65,7 @@ const Variant ring{.name = "ring",
                    .kernels = kernels,
                    .plan = plan,
                    .fallback = fallback,
-                   .access_elements = access_elements,
+                   .access_elements = accesses_of<8>,
                    .predict_us = predict};
 
 }  // namespace hone::attention_append

@@ -6,6 +6,7 @@
 
 #include "kernel_templates/expert_routing/blocks_plan.h"
 #include "kernel_templates/expert_routing/one_block_plan.h"
+#include "kernel_templates/kit/fixed_answers.h"
 #include "kernel_templates/kit/rules.h"
 #include "kernel_templates/kit/work.h"
 
@@ -69,8 +70,6 @@ double predict_blocks(const RoutingProblem& p, const RoutingConfig& c, const Dev
            bytes / (0.8e-6 * traits.memory_bytes_per_s);
 }
 
-std::int64_t access_elements(const RoutingProblem&, const RoutingConfig&) { return 1; }
-
 /// As few threads as experts and warps for tokens ask for.
 RoutingConfig with_threads(const RoutingProblem& p, RoutingConfig c, const DeviceTraits& traits) {
     while (c.threads < p.experts) c.threads *= 2;
@@ -97,7 +96,7 @@ const Variant one_block{.name = "one_block",
                         .kernels = one_block_kernels,
                         .plan = typed<one_block_plan>,
                         .fallback = typed<one_block_fallback>,
-                        .access_elements = typed<access_elements>,
+                        .access_elements = accesses_of<1>,
                         .predict_us = typed<predict_one_block>};
 
 const Variant blocks{.name = "blocks",
@@ -108,7 +107,7 @@ const Variant blocks{.name = "blocks",
                      .kernels = blocks_kernels,
                      .plan = typed<blocks_plan>,
                      .fallback = typed<blocks_fallback>,
-                     .access_elements = typed<access_elements>,
+                     .access_elements = accesses_of<1>,
                      .predict_us = typed<predict_blocks>};
 
 namespace {

@@ -1,3 +1,4 @@
+#include "kernel_templates/kit/fixed_answers.h"
 #include "kernel_templates/linear/few_tokens_rules.h"
 #include "kernel_templates/linear/few_tokens_tunables.h"
 #include "kernel_templates/linear/strips_plan.h"
@@ -65,7 +66,7 @@ const Variant strips{
     .constraints = constraints,
     .kernels = strips_kernels,
     .plan = typed<strips_plan>,
-    .fallback = [](const Problem&, const DeviceTraits&) { return std::optional<Config>(); },
+    .fallback = no_fallback,
     .access_elements = typed<strips_access_elements>,
     .predict_us = typed<predict>};
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "kernel_templates/kit/fixed_answers.h"
 #include "kernel_templates/norm/persistent_rows_plan.h"
 #include "kernel_templates/norm/rules.h"
 
@@ -87,7 +88,7 @@ Variant persistent_rows(std::string_view source) {
             .constraints = constraints,
             .kernels = persistent_rows_kernels,
             .plan = typed<persistent_rows_plan>,
-            .fallback = [](const Problem&, const DeviceTraits&) { return std::optional<Config>(); },
+            .fallback = no_fallback,
             .access_elements = typed<persistent_rows_access_elements>,
             .predict_us = typed<predict>};
 }

@@ -1,4 +1,5 @@
 // Variant plain.
+#include "kernel_templates/kit/fixed_answers.h"
 #include "kernel_templates/shared_norm_linear/plain_plan.h"
 #include "kernel_templates/shared_norm_linear/plain_space.h"
 
@@ -12,7 +13,7 @@ const Variant plain{.name = "plain",
                     .kernels = plain_kernels,
                     .plan = typed<plain_plan>,
                     .fallback = typed<plain_fallback<SharedNormProblem>>,
-                    .access_elements = typed<plain_access_elements<SharedNormProblem>>,
+                    .access_elements = accesses_of<1>,
                     .predict_us = typed<predict_plain_us<SharedNormProblem>>};
 
 }  // namespace hone::shared_norm_linear

@@ -26,11 +26,6 @@ template <class P>
                        .programmatic = traits.has_programmatic_launch() ? 1 : 0};
 }
 
-template <class P>
-[[nodiscard]] std::int64_t plain_access_elements(const P&, const PlainConfig&) {
-    return 1;
-}
-
 /// Modelled microseconds: a fifth of the bandwidth, and x from level 1 for each column.
 template <class P>
 [[nodiscard]] double predict_plain_us(const P& p, const PlainConfig& c, const DeviceTraits& traits) {

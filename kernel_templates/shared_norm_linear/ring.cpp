@@ -1,4 +1,5 @@
 // Variant ring: the space of linear's, predicted as the product without a norm.
+#include "kernel_templates/kit/fixed_answers.h"
 #include "kernel_templates/linear/ring/tunables.h"
 #include "kernel_templates/linear/variants.h"
 #include "kernel_templates/shared_norm_linear/as_linear.h"
@@ -40,7 +41,7 @@ const Variant ring{.name = "ring",
                    .kernels = ring_kernels,
                    .plan = typed<ring_plan>,
                    .fallback = fallback,
-                   .access_elements = [](const Problem&, const Config&) { return std::int64_t{8}; },
+                   .access_elements = accesses_of<8>,
                    .predict_us = as_linear<linear::ring>};
 
 }  // namespace hone::shared_norm_linear

@@ -1,4 +1,5 @@
 // Variant strips, behind a norm: the space of linear's, predicted as the product without a norm.
+#include "kernel_templates/kit/fixed_answers.h"
 #include "kernel_templates/linear/few_tokens_tunables.h"
 #include "kernel_templates/linear/variants.h"
 #include "kernel_templates/shared_norm_linear/few_tokens_rules.h"
@@ -14,8 +15,8 @@ const Variant strips{.name = "strips",
                      .constraints = few_tokens_constraints<linear::strips>,
                      .kernels = strips_kernels,
                      .plan = typed<strips_plan>,
-                     .fallback = [](const Problem&, const DeviceTraits&) { return std::optional<Config>(); },
-                     .access_elements = [](const Problem&, const Config&) { return std::int64_t{8}; },
+                     .fallback = no_fallback,
+                     .access_elements = accesses_of<8>,
                      .predict_us = as_linear<linear::strips>};
 
 }  // namespace hone::shared_norm_linear

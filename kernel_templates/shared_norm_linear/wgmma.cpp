@@ -1,5 +1,6 @@
 // Variant wgmma: of linear's space what can share a norm, tokens as the left operand and all of them in one
 // tile; predicted as the product without a norm.
+#include "kernel_templates/kit/fixed_answers.h"
 #include "kernel_templates/linear/variants.h"
 #include "kernel_templates/linear/wgmma/rules.h"
 #include "kernel_templates/shared_norm_linear/as_linear.h"
@@ -71,8 +72,8 @@ const Variant wgmma{
     .constraints = constraints,
     .kernels = wgmma_kernels,
     .plan = typed<wgmma_plan>,
-    .fallback = [](const Problem&, const DeviceTraits&) { return std::optional<Config>(); },
-    .access_elements = [](const Problem&, const Config&) { return std::int64_t{8}; },
+    .fallback = no_fallback,
+    .access_elements = accesses_of<8>,
     .predict_us = as_linear<linear::wgmma>};
 
 }  // namespace hone::shared_norm_linear

@@ -1,4 +1,5 @@
 // Variant plain.
+#include "kernel_templates/kit/fixed_answers.h"
 #include "kernel_templates/shared_norm_linear/plain_space.h"
 #include "kernel_templates/shared_norm_quantized_linear/plain_plan.h"
 
@@ -12,8 +13,7 @@ const Variant plain{.name = "plain",
                     .kernels = plain_kernels,
                     .plan = typed<plain_plan>,
                     .fallback = typed<shared_norm_linear::plain_fallback<SharedNormQuantizedProblem>>,
-                    .access_elements =
-                        typed<shared_norm_linear::plain_access_elements<SharedNormQuantizedProblem>>,
+                    .access_elements = accesses_of<1>,
                     .predict_us = typed<shared_norm_linear::predict_plain_us<SharedNormQuantizedProblem>>};
 
 }  // namespace hone::shared_norm_quantized_linear

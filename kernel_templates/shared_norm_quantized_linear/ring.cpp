@@ -1,4 +1,5 @@
 // Variant ring: the space of quantized_linear's, predicted as the product without a norm.
+#include "kernel_templates/kit/fixed_answers.h"
 #include "kernel_templates/quantized_linear/ring/tunables.h"
 #include "kernel_templates/quantized_linear/variants.h"
 #include "kernel_templates/shared_norm_quantized_linear/ring_plan.h"
@@ -49,7 +50,7 @@ const Variant ring{
     .kernels = ring_kernels,
     .plan = typed<ring_plan>,
     .fallback = fallback,
-    .access_elements = [](const Problem&, const Config&) { return std::int64_t{16}; },
+    .access_elements = accesses_of<16>,
     .predict_us = predict};
 
 }  // namespace hone::shared_norm_quantized_linear

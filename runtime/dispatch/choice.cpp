@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "kernel_templates/catalog.h"
+#include "kernel_templates/kin.h"
 
 namespace hone::runtime {
 namespace {
@@ -99,29 +100,17 @@ std::optional<Problem> in_other_half(const Problem& problem) {
     return with(problem, dtype, other - choices.begin());
 }
 
-/// The problem, its kin, the kin's kin, and so on.
-std::vector<Problem> with_kin(const Problem& problem) {
-    std::vector<Problem> line{problem};
-    while (line.back().family->kin != nullptr) {
-        const std::optional<Problem> kin = line.back().family->kin(line.back());
-        if (!kin) break;
-        line.push_back(*kin);
-    }
-    return line;
-}
-
-/// A winner of `won`, which is the line's last problem or the same in the other half, serves the line's first
-/// as their families say.
-KnownWinner from_kin(std::span<const Problem> line, const Problem& won, KnownWinner winner) {
+/// A winner of `won`, which is the line's last problem or the same in the other half, as it serves the line's
+/// first; nothing where that one's family has no such variant.
+std::optional<KnownWinner> as_ours(std::span<const Problem> line, const Problem& won, KnownWinner winner) {
+    const std::optional<Candidate> candidate = from_kin(line, winner.candidate);
+    if (!candidate) return std::nullopt;
     const Problem& problem = line.front();
+    winner.candidate = *candidate;
     winner.of_kin = difference(problem, won);
     winner.degree = static_cast<int>(line.size()) - 1;
     winner.other_half = won != line.back();
     winner.problem = with(problem, sizes_of(winner.problem));
-    for (std::size_t i = line.size() - 1; i-- > 0;) {
-        if (line[i].family->from_kin != nullptr)
-            winner.candidate = line[i].family->from_kin(line[i], winner.candidate);
-    }
     return winner;
 }
 
@@ -213,11 +202,9 @@ Knowledge WinnerTable::find(const Problem& problem) const {
             if (const std::string& trouble = stored(*won).trouble; !trouble.empty())
                 knowledge.passed_over.push_back(trouble);
             for (KnownWinner& winner : find_own(*won).winners) {
-                KnownWinner ours = from_kin(std::span(line).first(steps + 1), *won, std::move(winner));
-                // A kin of another family may have variants that this one has not.
-                if (std::ranges::find(problem.family->variants, ours.candidate.variant) !=
-                    problem.family->variants.end())
-                    knowledge.winners.push_back(std::move(ours));
+                if (std::optional<KnownWinner> ours =
+                        as_ours(std::span(line).first(steps + 1), *won, std::move(winner)))
+                    knowledge.winners.push_back(*std::move(ours));
             }
         }
     }

@@ -5,41 +5,29 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <optional>
 #include <string>
+#include <string_view>
+
+#include "runtime/operators/rope_scaling.h"
 
 namespace hone {
 namespace {
 
 constexpr std::int64_t max_elements = std::int64_t{1} << 32;
 
-void require(bool condition, const char* name, double value, const char* allowed) {
+void require(bool condition, std::string_view name, double value, std::string_view allowed) {
     if (condition) return;
     throw Error(fmt::format("{} is {}; allowed: {}", name, value, allowed), "rope_table",
                 "check the model's rotary settings", ErrorKind::bad_argument);
 }
 
-// Conditions that NaN does not satisfy either.
 void check(std::int64_t rotary_dim, double base, const RopeScaling& scaling) {
-    using Kind = RopeScaling::Kind;
     require(rotary_dim >= 0 && rotary_dim % 2 == 0, "rotary_dim", static_cast<double>(rotary_dim),
             "even numbers from 0 on");
     require(base > 1 && std::isfinite(base), "base", base, "finite numbers above 1");
-    if (scaling.kind == Kind::none) return;
-    require(scaling.factor >= 1 && std::isfinite(scaling.factor), "factor", scaling.factor,
-            "finite numbers from 1 on");
-    if (scaling.kind == Kind::linear) return;
-    require(scaling.original_max_position >= 1 && std::isfinite(scaling.original_max_position),
-            "original_max_position", scaling.original_max_position, "finite numbers from 1 on");
-    if (scaling.kind == Kind::llama3) {
-        require(scaling.low_freq_factor > 0, "low_freq_factor", scaling.low_freq_factor, "numbers above 0");
-        require(scaling.high_freq_factor > scaling.low_freq_factor, "high_freq_factor",
-                scaling.high_freq_factor, "numbers above low_freq_factor");
-        return;
-    }
-    require(scaling.beta_slow > 0, "beta_slow", scaling.beta_slow, "numbers above 0");
-    require(scaling.beta_fast > scaling.beta_slow, "beta_fast", scaling.beta_fast, "numbers above beta_slow");
-    require(scaling.attention_factor >= 0 && std::isfinite(scaling.attention_factor), "attention_factor",
-            scaling.attention_factor, "finite numbers from 0 on");
+    if (const std::optional<runtime::WrongScaling> wrong = runtime::wrong_scaling(scaling))
+        require(false, wrong->name, wrong->value, fmt::format("finite numbers {}", wrong->allowed));
 }
 
 /// The part of the frequency that is kept, 0 to 1; the rest is divided by the factor.

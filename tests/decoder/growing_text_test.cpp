@@ -100,7 +100,7 @@ TEST_CASE("a failed GPU is an error for texts that wait and for those that come"
     engine.fail("the GPU fell off the bus");
     CHECK_THROWS_WITH_AS(static_cast<void>(text.next(1s)), "the GPU fell off the bus", EngineFailure);
     CHECK(text.next(1s).end == End::cancelled);
-    CHECK_THROWS_AS(GrowingText(engine, words, {.prompt = {1}}, {}), DecoderError);
+    CHECK_THROWS_AS(GrowingText(engine, words, {.prompt = {1}}, {}), EngineFailure);
 }
 
 TEST_CASE("a text that is dropped is computed no further") {

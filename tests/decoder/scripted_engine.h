@@ -25,7 +25,7 @@ class ScriptedEngine final : public decoder::TokenEngine {
 
     decoder::RequestId submit(decoder::TextRequest request, decoder::Listener listener) override {
         const std::lock_guard lock(mutex_);
-        if (!failure_.empty()) throw decoder::DecoderError(failure_);
+        if (!failure_.empty()) throw decoder::EngineFailure(failure_);
         for (const int id : request.prompt) {
             if (id >= 100'000)
                 throw decoder::DecoderError("the prompt has a token that the model does not know");

@@ -3,14 +3,15 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <optional>
 #include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "kernel_templates/shared_norm_linear/shared_norm_linear.h"
-#include "tests/runtime/activation.h"
 #include "tests/runtime/gpu_run.h"
+#include "tests/runtime/shared_norm_case.h"
 
 using namespace hone;
 using namespace hone::test;
@@ -21,7 +22,6 @@ using shared_norm_linear::SharedNormProblem;
 
 /// Large enough to be seen.
 constexpr float epsilon = 0.1F;
-constexpr std::int64_t slot = linear::square_columns;
 
 class SharingCase {
   public:
@@ -70,18 +70,13 @@ class SharingCase {
 
     /// What is wrong with the results, or empty.
     [[nodiscard]] std::string fault_of(const std::vector<HostTensor>& results) {
-        if (wanted_.empty()) expect();
-        const auto fault = [&](int pointer, const std::vector<double>& wanted, std::int64_t columns) {
-            return test::fault_of(results[static_cast<std::size_t>(pointer)], wanted, p_.tokens, columns,
-                                  problem_.family->tolerance(problem_, pointer));
-        };
-        if (const std::string wrong = fault(shared_norm_linear::out, wanted_, p_.out); !wrong.empty())
-            return "out: " + wrong;
-        if (!p_.next_norm) return {};
-        if (const std::string wrong = fault(shared_norm_linear::scaled, scaled_, p_.out); !wrong.empty())
-            return "scaled: " + wrong;
-        const std::string wrong = fault(shared_norm_linear::squares, squares_, p_.slots());
-        return wrong.empty() ? wrong : "squares: " + wrong;
+        if (!wanted_) {
+            const std::vector<double> weight = numbers(shared_norm_linear::weight, p_.out);
+            const std::vector<double> up = numbers(shared_norm_linear::up, p_.gated ? p_.out : 0);
+            wanted_.emplace(problem_, host_, double{epsilon},
+                            SharedNormOperands{numbers(shared_norm_linear::x, p_.tokens), weight, up});
+        }
+        return wanted_->fault_of(results);
     }
 
   private:
@@ -98,49 +93,12 @@ class SharingCase {
         }
         return values;
     }
-    [[nodiscard]] double product(const std::vector<double>& x, std::int64_t token,
-                                 const std::vector<double>& weight, std::int64_t row) const {
-        const double* a = x.data() + token * p_.in;
-        const double* b = weight.data() + row * p_.in;
-        double sum = 0;
-        for (std::int64_t k = 0; k < p_.in; ++k) sum += a[k] * b[k];
-        return sum;
-    }
-    [[nodiscard]] double factor(std::int64_t token) const {
-        if (!p_.norm) return 1;
-        double sum = 0;
-        for (std::int64_t s = 0; s < p_.x_slots(); ++s)
-            sum += host(shared_norm_linear::norm_squares).at(token, s);
-        return 1 / std::sqrt(sum / static_cast<double>(p_.in) + double{epsilon});
-    }
-    void expect() {
-        squares_.assign(static_cast<std::size_t>(p_.tokens * p_.slots()), 0.0);
-        const std::vector<double> x = numbers(shared_norm_linear::x, p_.tokens);
-        const std::vector<double> weight = numbers(shared_norm_linear::weight, p_.out);
-        const std::vector<double> up = numbers(shared_norm_linear::up, p_.gated ? p_.out : 0);
-        for (std::int64_t r = 0; r < p_.tokens; ++r) {
-            const double of_token = factor(r);
-            for (std::int64_t c = 0; c < p_.out; ++c) {
-                double value = of_token * product(x, r, weight, c);
-                if (p_.bias) value += host(shared_norm_linear::bias).at(0, c);
-                value = activate(p_.activation, value);
-                if (p_.gated) value *= of_token * product(x, r, up, c);
-                if (p_.residual) value += host(shared_norm_linear::residual).at(r, c);
-                wanted_.push_back(value);
-                if (!p_.next_norm) continue;
-                scaled_.push_back(value * host(shared_norm_linear::norm_weight).at(0, c));
-                squares_[static_cast<std::size_t>(r * p_.slots() + c / slot)] += value * value;
-            }
-        }
-    }
 
     Problem problem_;
     SharedNormProblem p_;
     std::int64_t padding_;
     std::vector<HostTensor> host_;
-    std::vector<double> wanted_;
-    std::vector<double> scaled_;
-    std::vector<double> squares_;
+    std::optional<SharedNormExpectation<SharedNormProblem>> wanted_;
 };
 
 /// `count` configs of a variant, spread over its space; compiled.

@@ -2,14 +2,14 @@
 // with the tensors of a call of quantized_linear.
 #include <doctest/doctest.h>
 
-#include <cmath>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "kernel_templates/shared_norm_quantized_linear/shared_norm_quantized_linear.h"
-#include "tests/runtime/activation.h"
 #include "tests/runtime/quantized_linear_case.h"
+#include "tests/runtime/shared_norm_case.h"
 
 using namespace hone;
 using namespace hone::test;
@@ -17,8 +17,6 @@ using namespace hone::test;
 namespace {
 
 using shared_norm_quantized_linear::SharedNormQuantizedProblem;
-
-constexpr std::int64_t slot = linear::square_columns;
 
 class SharingCase {
   public:
@@ -58,69 +56,27 @@ class SharingCase {
 
     /// What is wrong with the results, or empty.
     [[nodiscard]] std::string fault_of(const std::vector<HostTensor>& results) {
-        using namespace shared_norm_quantized_linear;
-        if (wanted_.empty()) expect();
-        const auto fault = [&](int pointer, const std::vector<double>& wanted, std::int64_t columns) {
-            return test::fault_of(results[static_cast<std::size_t>(pointer)], wanted, p_.tokens, columns,
-                                  problem_.family->tolerance(problem_, pointer));
-        };
-        if (const std::string wrong = fault(out, wanted_, p_.out); !wrong.empty()) return "out: " + wrong;
-        if (!p_.next_norm) return {};
-        if (const std::string wrong = fault(scaled, scaled_, p_.out); !wrong.empty())
-            return "scaled: " + wrong;
-        const std::string wrong = fault(squares, squares_, p_.slots());
-        return wrong.empty() ? wrong : "squares: " + wrong;
+        if (!wanted_)
+            wanted_.emplace(problem_, host_, double{QuantizedCase::epsilon},
+                            SharedNormOperands{x_values(), product_.weight_values(), product_.up_values()});
+        return wanted_->fault_of(results);
     }
 
   private:
-    [[nodiscard]] const HostTensor& host(int pointer) const {
-        return host_[static_cast<std::size_t>(pointer)];
-    }
-    [[nodiscard]] double product(const std::vector<double>& x, std::int64_t token,
-                                 const std::vector<double>& weight, std::int64_t row) const {
-        const double* a = x.data() + token * p_.in;
-        const double* b = weight.data() + row * p_.in;
-        double sum = 0;
-        for (std::int64_t k = 0; k < p_.in; ++k) sum += a[k] * b[k];
-        return sum;
-    }
-    [[nodiscard]] double factor(std::int64_t token) const {
-        if (!p_.norm) return 1;
-        double sum = 0;
-        for (std::int64_t s = 0; s < p_.x_slots(); ++s)
-            sum += host(shared_norm_quantized_linear::norm_squares).at(token, s);
-        return 1 / std::sqrt(sum / static_cast<double>(p_.in) + double{QuantizedCase::epsilon});
-    }
-    void expect() {
-        using namespace shared_norm_quantized_linear;
-        squares_.assign(static_cast<std::size_t>(p_.tokens * p_.slots()), 0.0);
-        std::vector<double> numbers;
+    [[nodiscard]] std::vector<double> x_values() const {
+        std::vector<double> values;
         for (std::int64_t r = 0; r < p_.tokens; ++r) {
-            for (std::int64_t k = 0; k < p_.in; ++k) numbers.push_back(host(x).at(r, k));
+            for (std::int64_t k = 0; k < p_.in; ++k)
+                values.push_back(host_[shared_norm_quantized_linear::x].at(r, k));
         }
-        for (std::int64_t r = 0; r < p_.tokens; ++r) {
-            const double of_token = factor(r);
-            for (std::int64_t c = 0; c < p_.out; ++c) {
-                double value = of_token * product(numbers, r, product_.weight_values(), c);
-                if (p_.bias) value += host(bias).at(0, c);
-                value = activate(p_.activation, value);
-                if (p_.gated) value *= of_token * product(numbers, r, product_.up_values(), c);
-                if (p_.residual) value += host(residual).at(r, c);
-                wanted_.push_back(value);
-                if (!p_.next_norm) continue;
-                scaled_.push_back(value * host(norm_weight).at(0, c));
-                squares_[static_cast<std::size_t>(r * p_.slots() + c / slot)] += value * value;
-            }
-        }
+        return values;
     }
 
     Problem problem_;
     SharedNormQuantizedProblem p_;
     QuantizedCase product_;
     std::vector<HostTensor> host_;
-    std::vector<double> wanted_;
-    std::vector<double> scaled_;
-    std::vector<double> squares_;
+    std::optional<SharedNormExpectation<SharedNormQuantizedProblem>> wanted_;
 };
 
 void check(const std::string& norms, const std::string& text, std::size_t count, int launches = 1) {

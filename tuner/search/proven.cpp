@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "kernel_templates/calibration.h"
+#include "kernel_templates/kin.h"
 #include "kernel_templates/space.h"
 #include "tuner/search/problem_tuner.h"
 
@@ -26,12 +28,6 @@ class Wanted {
     void add(const Candidate& candidate) {
         if (std::ranges::find(list_, candidate) == list_.end() && allowed(problem_, candidate, traits_))
             list_.push_back(candidate);
-    }
-    /// A kernel of the problem's kin, where the family has its variant.
-    void add_of_kin(const Candidate& candidate) {
-        const Family& family = *problem_.family;
-        const Candidate ours = family.from_kin != nullptr ? family.from_kin(problem_, candidate) : candidate;
-        if (std::ranges::find(family.variants, ours.variant) != family.variants.end()) add(ours);
     }
     /// Of each tunable the other values that are predicted best.
     void add_neighbours(const Candidate& winner) {
@@ -61,10 +57,6 @@ class Wanted {
     std::vector<Candidate> list_;
 };
 
-std::optional<Problem> kin_of(const Problem& problem) {
-    return problem.family->kin != nullptr ? problem.family->kin(problem) : std::nullopt;
-}
-
 std::vector<Candidate> wanted(const Led& led, const std::vector<Led>& others, const RunContext& run) {
     Wanted wanted(led.problem, run.measurer.device().traits);
     wanted.add(led.leader);
@@ -74,9 +66,12 @@ std::vector<Candidate> wanted(const Led& led, const std::vector<Led>& others, co
     for (const Led& other : others) {
         if (other.problem.family == led.problem.family) wanted.add(other.leader);
     }
-    if (const std::optional<Problem> kin = kin_of(led.problem)) {
-        for (const MeasuredKernel& kernel : shortlist(run.knowledge.raced_kernels(*kin), most_of_races))
-            wanted.add_of_kin(kernel.candidate);
+    const std::vector<Problem> line = with_kin(led.problem);
+    if (line.size() > 1) {
+        for (const MeasuredKernel& kernel : shortlist(run.knowledge.raced_kernels(line[1]), most_of_races)) {
+            if (const std::optional<Candidate> ours = from_kin(std::span(line).first(2), kernel.candidate))
+                wanted.add(*ours);
+        }
     }
     wanted.add_neighbours(led.leader);
     wanted.add_best_of_variants();

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "kernel_templates/kit/fixed_answers.h"
 #include "kernel_templates/linear/wgmma/rules.h"
 #include "kernel_templates/quantized_linear/dequantize/plan.h"
 #include "kernel_templates/quantized_linear/rank.h"
@@ -60,7 +61,7 @@ const Variant dequantize{
     .kernels = dequantize_kernels,
     .plan = typed<dequantize_plan>,
     // What nobody has measured takes no such workspace: wgmma_w16 is close.
-    .fallback = [](const Problem&, const DeviceTraits&) { return std::optional<Config>(); },
+    .fallback = no_fallback,
     .access_elements = typed<dequantize_access_elements>,
     .predict_us = typed<predict>};
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "kernel_templates/kit/fixed_answers.h"
 #include "kernel_templates/linear/wgmma/rules.h"
 #include "kernel_templates/quantized_linear/rank.h"
 #include "kernel_templates/quantized_linear/two_widths/plan.h"
@@ -133,7 +134,7 @@ const Variant two_widths{
     .kernels = two_widths_kernels,
     .plan = typed<two_widths_plan>,
     // What nobody has measured runs wgmma_w16.
-    .fallback = [](const Problem&, const DeviceTraits&) { return std::optional<Config>(); },
+    .fallback = no_fallback,
     .access_elements = typed<two_widths_access_elements>,
     .predict_us = typed<predict_two_widths>};
 

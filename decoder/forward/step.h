@@ -1,0 +1,43 @@
+// One step as its operators are told it: whose tokens, how many, and which of them are drawn from.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "decoder/forward/part.h"
+#include "decoder/forward/step_inputs.h"
+
+namespace hone::decoder {
+
+struct ForwardStep {
+    const StepInputs& inputs;
+    std::int64_t tokens = 0;
+    std::int64_t sequences = 0;
+    std::int64_t kv_len = 0;   ///< of the longest
+    bool one_each = false;     ///< each sequence has one token
+    std::int64_t longest = 0;  ///< tokens of one sequence
+    std::int64_t prompts = 0;  ///< sequences of more than one token, behind all others
+    /// The residual stream has only rows that tokens are drawn from: StepInputs::Arrays::last_rows.
+    bool drawn_rows = false;
+    bool filters = false;         ///< tokens are drawn from some of the vocabulary
+    std::optional<Part> without;  ///< left out, for benchmarks
+    std::size_t turn = 0;         ///< of `turns`: where its tokens go
+
+    /// On the GPU.
+    [[nodiscard]] const StepInputs::Arrays& in() const { return inputs.device(one_each ? turn : 0); }
+};
+
+[[nodiscard]] inline ForwardStep step_of_one_each(const StepInputs& inputs, std::int64_t sequences,
+                                                  std::int64_t kv_len, std::size_t turn = 0) {
+    return {.inputs = inputs,
+            .tokens = sequences,
+            .sequences = sequences,
+            .kv_len = kv_len,
+            .one_each = true,
+            .longest = 1,
+            .without = {},
+            .turn = turn};
+}
+
+}  // namespace hone::decoder
