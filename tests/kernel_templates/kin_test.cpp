@@ -21,7 +21,7 @@ Problem problem_of(const std::string& text) {
 
 const std::string append = "attention_append dtype=bf16 page_size=16 heads=32 kv_heads=8 head_dim=128 ";
 const std::string decode_ring =
-    "ring rows=8 warps=4 unit=16 stages=12 producers=4 cluster=8 join=0 side_by_side=0 blocks_per_sm=1";
+    "ring rows=8 warps=4 unit=16 stages=12 producers=4 cluster=8 join=0 side_by_side=0 blocks_per_sm=1 ahead=0";
 
 }  // namespace
 
