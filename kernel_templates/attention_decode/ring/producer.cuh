@@ -177,12 +177,11 @@ class LaneProducer {
 
 using Producer = Conditional<copy_engine, BoxProducer, LaneProducer>::type;
 
+static_assert(Tuned::ahead == 0 || (!has_lengths && !paged),
+              "lengths and pages are known when the call ahead has ended");
 /// Which tokens a block reads is known before the call ahead has ended: its first ones are asked of level 2
-/// then. The successor, which will do the same, is released when all that this block reads is under way.
-inline constexpr bool ahead = Tuned::ahead != 0;
-static_assert(!ahead || (!has_lengths && !paged), "lengths and pages are known when the call ahead has ended");
-
-/// By all producers, a token each.
+/// then. The successor, which will do the same, is released when all that this block reads is under way. By
+/// all producers, a token each.
 __device__ inline void ask_ahead(const Tensors& tensors) {
     const Fragment fragment = Schedule(tensors).next();
     if (!fragment.present) return;
@@ -211,7 +210,7 @@ __device__ inline void produce(const Tensors& tensors, Memory& memory, const Ten
             producer.copy(memory, fragment, number + index, fragment.first_token + index * unit);
         number += units;
     }
-    if constexpr (ahead) release_successor();
+    if constexpr (Tuned::ahead != 0) release_successor();
 }
 
 }  // namespace hone::attention_decode::ring

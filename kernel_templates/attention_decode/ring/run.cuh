@@ -24,10 +24,12 @@ __device__ inline void run(const Tensors& tensors, Memory& memory, const TensorM
     __syncthreads();
     if constexpr (cluster > 1) cluster_arrive();
     if constexpr (!Newest::arrives) {
-        if (ahead && !copy_engine && threadIdx.x >= compute_threads) ask_ahead(tensors);
+        if constexpr (Tuned::ahead != 0 && !copy_engine) {
+            if (threadIdx.x >= compute_threads) ask_ahead(tensors);
+        }
         wait_for_predecessor();
         fence_async_proxy_global();
-        if constexpr (!ahead) release_successor();
+        if constexpr (Tuned::ahead == 0) release_successor();
     }
     if (threadIdx.x < compute_threads) {
         compute<Newest>(tensors, memory);
