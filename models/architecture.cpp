@@ -71,12 +71,12 @@ std::string reason(std::string_view type) {
     keys.fail_at(entry,
                  fmt::format("is '{}'{}, whose layers Hone does not know{}: known are {}; hone tune --op "
                              "tunes single operators",
-                             type, reason(type), nearest, fmt::join(names, ", ")));
+                             printable(type), reason(type), nearest, fmt::join(names, ", ")));
 }
 
 const Architecture& named(const Keys& keys, const Keys::Entry& entry) {
     const auto* type = std::get_if<std::string>(&entry.value);
-    if (type == nullptr) keys.fail_at(entry, "has to be a text");
+    if (type == nullptr) keys.refuse(entry, "a text");
     const auto found = std::ranges::find(architectures(), *type, &Architecture::model_type);
     if (found == architectures().end()) refuse(keys, entry, *type);
     return *found;

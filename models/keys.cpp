@@ -24,8 +24,7 @@ std::optional<std::int64_t> Keys::whole(const Spellings& spellings, std::int64_t
     const Entry* entry = find(spellings);
     if (entry == nullptr) return std::nullopt;
     const auto* value = std::get_if<std::int64_t>(&entry->value);
-    if (value == nullptr)
-        fail_at(*entry, fmt::format("has to be a whole number from {} to {}", least, max_model_size));
+    if (value == nullptr) refuse(*entry, fmt::format("a whole number from {} to {}", least, max_model_size));
     if (*value < least || *value > max_model_size)
         fail_at(*entry, fmt::format("is {}, allowed is {} to {}", *value, least, max_model_size));
     return *value;
@@ -50,7 +49,7 @@ std::string Keys::text(const Spellings& spellings) const {
     const Entry* entry = find(spellings);
     if (entry == nullptr) return {};
     const auto* value = std::get_if<std::string>(&entry->value);
-    if (value == nullptr) fail_at(*entry, "has to be a text");
+    if (value == nullptr) refuse(*entry, "a text");
     return *value;
 }
 
@@ -58,7 +57,7 @@ std::optional<bool> Keys::flag(const Spellings& spellings) const {
     const Entry* entry = find(spellings);
     if (entry == nullptr) return std::nullopt;
     const auto* value = std::get_if<bool>(&entry->value);
-    if (value == nullptr) fail_at(*entry, "has to be true or false");
+    if (value == nullptr) refuse(*entry, "true or false");
     return *value;
 }
 
@@ -68,8 +67,7 @@ std::optional<double> Keys::fraction(const Spellings& spellings) const {
     if (const auto* whole = std::get_if<std::int64_t>(&entry->value); whole != nullptr && *whole == 1)
         return 1.0;
     const auto* value = std::get_if<double>(&entry->value);
-    if (value == nullptr || !(*value > 0) || *value > 1)
-        fail_at(*entry, "has to be a number above 0 and at most 1");
+    if (value == nullptr || !(*value > 0) || *value > 1) refuse(*entry, "a number above 0 and at most 1");
     return *value;
 }
 
@@ -79,7 +77,7 @@ std::optional<double> Keys::positive(const Spellings& spellings) const {
     const auto* whole = std::get_if<std::int64_t>(&entry->value);
     const auto* value = std::get_if<double>(&entry->value);
     const double number = whole != nullptr ? static_cast<double>(*whole) : value != nullptr ? *value : 0;
-    if (!(number > 0) || std::isinf(number)) fail_at(*entry, "has to be a finite number above 0");
+    if (!(number > 0) || std::isinf(number)) refuse(*entry, "a finite number above 0");
     return number;
 }
 
@@ -87,7 +85,7 @@ const ModelDocument::List* Keys::list(const Spellings& spellings) const {
     const Entry* entry = find(spellings);
     if (entry == nullptr) return nullptr;
     const auto* value = std::get_if<ModelDocument::List>(&entry->value);
-    if (value == nullptr) fail_at(*entry, "has to be a list of numbers or words");
+    if (value == nullptr) refuse(*entry, "a list of numbers or words");
     return value;
 }
 
@@ -100,8 +98,8 @@ std::string_view Keys::one_of(const Spellings& spellings, std::span<const NamedV
         if (named.spelling == word) return named.meaning;
         names.push_back(named.spelling);
     }
-    fail(spellings,
-         fmt::format("is '{}', allowed is {}{}", word, fmt::join(names, ", "), did_you_mean(word, names)));
+    fail(spellings, fmt::format("is '{}', allowed is {}{}", printable(word), fmt::join(names, ", "),
+                                did_you_mean(word, names)));
 }
 
 std::vector<std::string> Keys::unread() const {
@@ -121,6 +119,10 @@ void Keys::fail(const Spellings& spellings, const std::string& what) const {
     const Entry* entry = document_.find(spellings);
     if (entry != nullptr) fail_at(*entry, what);
     throw ModelError(fmt::format("{}: {} {}", document_.file_name(), spellings.front(), what));
+}
+
+void Keys::refuse(const Entry& entry, std::string_view allowed) const {
+    fail_at(entry, fmt::format("is {}, allowed is {}", shown(entry.value), allowed));
 }
 
 void Keys::fail_at(const Entry& entry, const std::string& what) const {

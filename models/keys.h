@@ -63,6 +63,8 @@ class Keys {
     /// Throws with the place and name of the key: "config.json:3: vocab_size has to be ...".
     [[noreturn]] void fail(const Spellings& spellings, const std::string& what) const;
     [[noreturn]] void fail_at(const Entry& entry, const std::string& what) const;
+    /// With the value that the key has.
+    [[noreturn]] void refuse(const Entry& entry, std::string_view allowed) const;
 
     [[nodiscard]] const ModelDocument& document() const { return document_; }
 

@@ -124,7 +124,7 @@ class LayerReader {
     std::int64_t number(const Spellings& spellings, const ModelDocument::Scalar& item) const {
         if (const auto* flag = std::get_if<bool>(&item)) return *flag ? 1 : 0;
         if (const auto* whole = std::get_if<std::int64_t>(&item)) return *whole;
-        keys_.fail(spellings, "has to be a list of whole numbers");
+        keys_.refuse(*keys_.find(spellings), "a list of whole numbers");
     }
 
     [[noreturn]] void fail_length(const Spellings& spellings, std::size_t length) const {

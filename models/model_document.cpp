@@ -245,4 +245,22 @@ std::string ModelDocument::place(const Entry& entry) const {
     return entry.line > 0 ? fmt::format("{}:{}: ", file_name_, entry.line) : fmt::format("{}: ", file_name_);
 }
 
+std::string shown(const ModelDocument::Value& value) {
+    struct Shown {
+        std::string operator()(std::monostate) const { return "null"; }
+        std::string operator()(bool flag) const { return flag ? "true" : "false"; }
+        std::string operator()(std::int64_t number) const { return fmt::format("{}", number); }
+        std::string operator()(double number) const { return fmt::format("{}", number); }
+        std::string operator()(const std::string& text) const {
+            return fmt::format("\"{}\"", printable(text));
+        }
+        std::string operator()(const ModelDocument::List& list) const {
+            return fmt::format("a list of {}", list.size());
+        }
+        std::string operator()(ModelDocument::Object) const { return "an object"; }
+        std::string operator()(ModelDocument::Other) const { return "a list of lists or objects"; }
+    };
+    return std::visit(Shown{}, value);
+}
+
 }  // namespace hone::models

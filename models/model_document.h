@@ -65,4 +65,7 @@ class ModelDocument {
     Entries nested_;  ///< keys in `text_config`, where multimodal models keep the language model
 };
 
+/// A value as messages have it: 4096.5, "4096", true, a list of 3, an object.
+[[nodiscard]] std::string shown(const ModelDocument::Value& value);
+
 }  // namespace hone::models

@@ -107,10 +107,9 @@ class Reader {
     }
 
     [[noreturn]] void fail(Spellings spellings, std::string_view allowed) const {
-        const ModelDocument::Entry* entry = document_.find(spellings);
-        const std::string_view name = entry == nullptr ? spellings.front() : entry->key;
-        throw ModelError(fmt::format("{}{}: not understood; allowed is {}",
-                                     entry == nullptr ? "" : document_.place(*entry), name, allowed));
+        const ModelDocument::Entry& entry = *document_.find(spellings);
+        throw ModelError(fmt::format("{}{} is {}; allowed is {}", document_.place(entry), entry.key,
+                                     shown(entry.value), allowed));
     }
 
     const ModelDocument& document_;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <string_view>
 
 namespace hone::models {
@@ -179,9 +180,10 @@ bool is_harmless(const Keys::Entry& entry) {
 std::vector<std::string> doubtful_keys(const Keys& keys) {
     const std::vector<std::string> unread = keys.unread();
     std::vector<std::string> names;
+    std::set<std::string_view> known;  // a nested key may stand at the top, too; there may be very many
     for (const Keys::Entry* entry : keys.document().entries()) {
         if (!std::ranges::binary_search(unread, entry->key) || is_harmless(*entry)) continue;
-        if (std::ranges::find(names, entry->key) == names.end()) names.push_back(entry->key);
+        if (known.insert(entry->key).second) names.push_back(entry->key);
     }
     return names;
 }

@@ -1,11 +1,16 @@
 #include "decoder/engine/running_model.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <mutex>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "decoder/require.h"
+#include "runtime/dispatch/snapshot.h"
 
 namespace hone::decoder {
 namespace {
@@ -57,6 +62,24 @@ std::int64_t step_bytes(const Description& model, const Capacity& capacity) {
     return model.element_bytes() * (capacity.step_tokens * row + capacity.sequences * m.vocab_size);
 }
 
+/// What of a folder is passed over and may make its texts wrong.
+std::vector<std::string> doubts(const ModelOptions& options, const models::Model& model,
+                                const ModelWeights& weights) {
+    if (options.made_up) return {};
+    std::vector<std::string> all = model.warnings;
+    if (weights.unread.empty()) return all;
+    constexpr std::size_t most_named = 3;
+    const std::size_t named = std::min(weights.unread.size(), most_named);
+    const std::string more = weights.unread.size() > named
+                                 ? fmt::format(" and {} more", weights.unread.size() - named)
+                                 : std::string();
+    all.push_back(fmt::format(
+        "{}: not read: {}{}; the model that config.json describes has no such weights, and if the one that "
+        "was trained has, texts are wrong",
+        options.folder.string(), fmt::join(std::span(weights.unread).first(named), ", "), more));
+    return all;
+}
+
 }  // namespace
 
 /// What can be known of a model before there is a GPU.
@@ -88,6 +111,8 @@ RunningModel::Parts::Parts(const ModelOptions& options, const Read& read)
                                              options.on_weights)),
       capacity(capacity_for(options)) {
     weights->kv_scales = read.kv_scales;
+    const runtime::WarningSink warn = runtime::warning_sink(options.runtime);
+    for (const std::string& doubt : doubts(options, description.model, *weights)) warn(doubt);
     forward = std::make_unique<Forward>(gpu, runtime, description, *weights, capacity);
     if (!options.may_compile_later) runtime.freeze();
     const auto seconds = [](Clock::duration duration) {

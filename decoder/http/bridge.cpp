@@ -1,5 +1,6 @@
 #include "decoder/http/bridge.h"
 
+#include <netdb.h>
 #include <strings.h>
 #include <sys/resource.h>
 
@@ -53,6 +54,14 @@ void copy(std::string_view text, char* to, std::size_t size) {
     const std::size_t length = std::min(text.size(), size - 1);
     std::memcpy(to, text.data(), length);
     to[length] = 0;
+}
+
+/// Whether there is such a host or address. cpp-httplib does not say, and errno has what its look-up met.
+bool is_known(const std::string& host) {
+    addrinfo* found = nullptr;
+    if (getaddrinfo(host.c_str(), nullptr, nullptr, &found) != 0) return false;
+    freeaddrinfo(found);
+    return true;
 }
 
 /// cpp-httplib would let two servers share a port.
@@ -146,7 +155,9 @@ class Server final : public httplib::Server {
     }
 
     bool listen_at(const std::string& host, int port) {
+        const bool known = is_known(host);
         errno = 0;
+        if (!known) return false;
         const bool bound = port == 0 ? bind_to_any_port(host) > 0 : bind_to_port(host, port);
         return bound && ::listen(svr_sock_, backlog) == 0;
     }
@@ -286,7 +297,8 @@ HONE_BRIDGE hone_http_server* hone_http_listen(const hone_http_options* options,
     if (!made->server.listen_at(options->host, options->port)) {
         const int why = errno;
         *in_use = why == EADDRINUSE;
-        copy(why == 0 ? "no such host or address" : std::strerror(why), error, error_size);
+        copy(why == 0 ? "no such host or address; allowed: one of this machine" : std::strerror(why), error,
+             error_size);
         delete made;
         return nullptr;
     }

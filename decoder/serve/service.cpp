@@ -11,6 +11,7 @@
 #include "decoder/serve/answer.h"
 #include "decoder/serve/api_error.h"
 #include "decoder/serve/fields.h"
+#include "decoder/serve/freed_memory.h"
 #include "decoder/text/utf8.h"
 #include "runtime/system/random_bits.h"
 
@@ -211,7 +212,9 @@ ApiRequest Service::read(const HttpRequest& request, bool is_chat) {
     if (came == HttpRequest::Body::too_long)
         throw ApiError(413, fmt::format("the body is longer than {} bytes", options_.max_body_bytes));
     if (came == HttpRequest::Body::cut) throw ApiError(400, "the body did not come as a whole");
-    const std::lock_guard lock(parsing_);
+    std::unique_lock alone(parsing_, std::defer_lock);
+    if (body.size() >= large_text_bytes) alone.lock();
+    const FreedMemory json(body.size());
     ApiRequest read = is_chat ? read_chat(body, random_seed()) : read_completion(body, random_seed());
     if (!read.model.empty() && read.model != model_.name)
         throw ApiError(404,
@@ -220,9 +223,14 @@ ApiRequest Service::read(const HttpRequest& request, bool is_chat) {
     return read;
 }
 
+std::vector<int> Service::ids_of(std::string_view text, bool special_tokens) const {
+    const FreedMemory pieces(text.size());
+    return model_.tokenizer.encode(text, {.add_special_tokens = special_tokens});
+}
+
 std::vector<int> Service::prompt_of(const Prompt& prompt, bool special_tokens) const {
     if (const auto* ids = std::get_if<std::vector<int>>(&prompt)) return *ids;
-    return model_.tokenizer.encode(std::get<std::string>(prompt), {.add_special_tokens = special_tokens});
+    return ids_of(std::get<std::string>(prompt), special_tokens);
 }
 
 std::vector<std::vector<int>> Service::prompts_of(const ApiRequest& request) const {
@@ -230,8 +238,8 @@ std::vector<std::vector<int>> Service::prompts_of(const ApiRequest& request) con
     try {
         if (request.is_chat) {
             const ChatVariables variables = read_variables(request.template_values, *model_.chat);
-            return {model_.tokenizer.encode(model_.chat->render(request.conversation, variables),
-                                            {.add_special_tokens = request.special_tokens.value_or(false)})};
+            return {ids_of(model_.chat->render(request.conversation, variables),
+                           request.special_tokens.value_or(false))};
         }
         for (const Prompt& prompt : request.prompts)
             prompts.push_back(prompt_of(prompt, request.special_tokens.value_or(true)));

@@ -7,6 +7,8 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "decoder/chat/chat_template.h"
 #include "decoder/engine/engine.h"
@@ -74,6 +76,7 @@ class Service {
     [[nodiscard]] SharedAnswer ask(ApiRequest request, Clock::time_point arrived);
     [[nodiscard]] ApiRequest read(const HttpRequest& request, bool is_chat);
     [[nodiscard]] std::vector<std::vector<int>> prompts_of(const ApiRequest& request) const;
+    [[nodiscard]] std::vector<int> ids_of(std::string_view text, bool special_tokens) const;
     [[nodiscard]] std::vector<int> prompt_of(const Prompt& prompt, bool special_tokens) const;
     [[nodiscard]] TextRequest text_request(const ApiRequest& request, const std::vector<int>& prompt,
                                            int number) const;
@@ -89,7 +92,7 @@ class Service {
     ServiceOptions options_;
     std::int64_t started_s_;
     std::shared_ptr<Metrics> metrics_;
-    std::mutex parsing_;  ///< one body at a time is held as JSON, which is many times its size
+    std::mutex parsing_;  ///< one large body at a time is held as JSON, which is many times its size
     std::atomic<int> active_{0};
     std::atomic<bool> is_draining_{false};
     std::atomic<bool> is_cancelled_{false};

@@ -16,6 +16,14 @@ namespace {
 
 constexpr std::int64_t max_stripped = 1024;
 
+/// Bytes that replacements may make of a token, however many of them a file has one behind the other. A piece
+/// that is longer already does not grow at all.
+constexpr std::size_t max_replaced_bytes = std::size_t{64} << 10;
+
+std::string replaced(const Pattern& pattern, std::string_view token, std::string_view content) {
+    return pattern.replaced(token, content, std::max(max_replaced_bytes, token.size()));
+}
+
 class JoinState final : public DecoderState {
   public:
     void push(std::string token, std::vector<std::string>& out) override {
@@ -43,7 +51,7 @@ class ReplaceState final : public DecoderState {
     ReplaceState(std::shared_ptr<const Pattern> pattern, std::string content)
         : pattern_(std::move(pattern)), content_(std::move(content)) {}
     void push(std::string token, std::vector<std::string>& out) override {
-        out.push_back(pattern_->replaced(token, content_, max_grown_bytes(token.size())));
+        out.push_back(replaced(*pattern_, token, content_));
     }
 
   private:
@@ -161,7 +169,7 @@ class MetaspaceState final : public DecoderState {
     MetaspaceState(std::string replacement, bool drop_in_first, bool fused)
         : replacement_(Pattern::of_text(std::move(replacement))), drop_(drop_in_first), fused_(fused) {}
     void push(std::string token, std::vector<std::string>& out) override {
-        out.push_back(replacement_.replaced(token, drop_ ? "" : " ", max_grown_bytes(token.size())));
+        out.push_back(replaced(replacement_, token, drop_ ? "" : " "));
         if (!fused_) drop_ = false;
     }
 

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include "decoder/error.h"
@@ -102,6 +103,7 @@ class WeightLoader {
         static_cast<void>(norm(std::string(names().final_norm)));
         load_head();
         checking_ = false;
+        weights_.unread = source_.beside(wanted_);
     }
 
     void check_room() const {
@@ -304,6 +306,7 @@ class WeightLoader {
             matrix_tensor(std::string(names().head), model_.vocab_size, model_.hidden_size);
         const bool makes_codes = makes_codes_ && weights_.code_format.lm_head;
         const bool has_codes = source_.coded(own.name) != nullptr;
+        wanted_.insert(own.name);  // files of tied models may have it twice
         if (model_.tied_head && !makes_codes && !has_codes) {
             weights_.head = {.rows = model_.vocab_size,
                              .columns = model_.hidden_size,
@@ -409,6 +412,7 @@ class WeightLoader {
         const CodesOnGpu to = allocate(bytes);
         if (checking_) {
             all_bytes_ += bytes.all();
+            for (const WantedTensor& tensor : tensors) wanted_.insert(tensor.name);
             return {};
         }
         codes_.add(wanted, to);
@@ -513,6 +517,7 @@ class WeightLoader {
         if (checking_) {
             for (const Rows& rows : all) {
                 source_.check(*rows.tensor);
+                wanted_.insert(rows.tensor->name);
                 all_bytes_ += rows.count * rows.tensor->columns * width();
             }
             return {};
@@ -568,10 +573,11 @@ class WeightLoader {
     ModelWeights& weights_;
     CodeReader codes_;
     Staging staging_;
-    std::vector<Piece> pieces_;          ///< that are not read yet
-    std::optional<bool> coded_experts_;  ///< known once a layer has some
-    bool checking_ = false;              ///< names and shapes alone; nothing is made
-    Bytes scratch_;                      ///< of the weight that codes are made of
+    std::vector<Piece> pieces_;                  ///< that are not read yet
+    std::set<std::string, std::less<>> wanted_;  ///< names of tensors that the model has
+    std::optional<bool> coded_experts_;          ///< known once a layer has some
+    bool checking_ = false;                      ///< names and shapes alone; nothing is made
+    Bytes scratch_;                              ///< of the weight that codes are made of
     Bytes workspace_;
     std::int64_t planned_bytes_ = 0;  ///< of the GPU's memory
     std::int64_t all_bytes_ = 0;      ///< that are read

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "checkpoints/pack/weight_format.h"
@@ -72,7 +73,8 @@ class ModelWeights {
     NormWeight final_norm;
     MatrixWeight head;
     const void* head_bias = nullptr;
-    KvScales kv_scales;  ///< of a cache of codes, on the host; empty: 1
+    std::vector<std::string> unread;  ///< weights that the source has and the model has not, by name
+    KvScales kv_scales;               ///< of a cache of codes, on the host; empty: 1
 
     /// Of all that is on the GPU.
     [[nodiscard]] std::int64_t bytes() const { return bytes_; }

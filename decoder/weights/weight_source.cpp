@@ -58,6 +58,11 @@ void store(Dtype dtype, float value, std::byte* bytes, std::size_t index) {
     std::memcpy(bytes + index * sizeof(bits), &bits, sizeof(bits));
 }
 
+/// Not a buffer: masks are called a bias, too, and have more extents.
+bool is_parameter(std::string_view name, const StoredTensor& tensor) {
+    return (name.ends_with(".weight") || name.ends_with(".bias")) && tensor.shape.size() <= 2;
+}
+
 class CheckpointWeights : public WeightSource {
   public:
     CheckpointWeights(const std::filesystem::path& folder,
@@ -119,6 +124,17 @@ class CheckpointWeights : public WeightSource {
         std::vector<float> numbers;
         for (std::size_t i = 0; i < count; ++i) numbers.push_back(value_at(dtype, bytes.data(), i));
         return numbers;
+    }
+
+    std::vector<std::string> beside(const std::set<std::string, std::less<>>& wanted) const override {
+        std::vector<std::string> others;
+        for (const auto& [name, tensor] : checkpoint_.tensors()) {
+            // Writers of GPTQ give each layer a bias, of zeros.
+            const std::string layer = name.substr(0, name.rfind('.')) + ".weight";
+            const bool is_of_codes = coded(layer) != nullptr && wanted.contains(layer);
+            if (!wanted.contains(name) && !is_of_codes && is_parameter(name, *tensor)) others.push_back(name);
+        }
+        return others;
     }
 
     std::optional<StoredCodes> codes() const override {

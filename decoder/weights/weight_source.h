@@ -5,8 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -55,6 +57,12 @@ class WeightSource {
     /// All elements of a tensor of a few, whatever its shape; none: it is not there. Throws CheckpointError
     /// or DecoderError for another type, and for more than 65,536.
     [[nodiscard]] virtual std::vector<float> numbers(std::string_view) const { return {}; }
+
+    /// Names of the weights and biases that it has beside these, in order. Buffers, such as masks and
+    /// frequencies, are none, nor is what comes with codes.
+    [[nodiscard]] virtual std::vector<std::string> beside(const std::set<std::string, std::less<>>&) const {
+        return {};
+    }
 
     /// nullopt: it has none.
     [[nodiscard]] virtual std::optional<StoredCodes> codes() const { return std::nullopt; }

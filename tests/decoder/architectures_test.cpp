@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "decoder/engine/running_model.h"
@@ -286,4 +287,47 @@ TEST_CASE("OLMo 2: norms behind alone, so products take the residual stream, and
     CHECK(launches_of(machine, before, "quantized_linear_quantize") ==
           4 * static_cast<int>(sizes.layers - 1) + 1);
     CHECK(model.runtime().counters().failed_launches == 0);
+}
+
+TEST_CASE("what a folder says or has of a model beyond what is computed is warned of") {
+    const FakeMachine machine;
+    const auto warnings = [](const CodedFolder& folder) {
+        std::vector<std::string> told;
+        ModelOptions options = options_of(folder.write());
+        options.runtime.on_warning = [&](std::string_view text) { told.emplace_back(text); };
+        const RunningModel model(options);
+        return told;
+    };
+    const auto tells = [&](const CodedFolder& folder, std::string_view text) {
+        const std::vector<std::string> told = warnings(folder);
+        return told.size() == 1 && told.front().find(text) != std::string::npos;
+    };
+    const CodedFolder plain = folder_of("llama", attention_of(false, false), gate_and_up, false);
+    CHECK(warnings(plain).empty());
+
+    CodedFolder folder = plain;
+    folder.config["qk_norm"] = true;
+    CHECK(tells(folder, "config.json: not read: qk_norm;"));
+    folder = plain;
+    folder.config["num_hidden_layers"] = 1;
+    CHECK(tells(folder,
+                ": not read: model.layers.1.input_layernorm.weight, model.layers.1.mlp.down_proj.weight, "
+                "model.layers.1.mlp.gate_proj.weight and 6 more; the model that config.json describes has "
+                "no such weights"));
+    folder = plain;
+    bias(folder, "model.layers.1.self_attn.q_proj", q);
+    CHECK(tells(folder, ": not read: model.layers.1.self_attn.q_proj.bias; "));
+
+    // What is no weight, what a tied head has twice, and biases of zeros that come with codes.
+    folder = plain;
+    folder.config["tie_word_embeddings"] = true;
+    folder.tensors.set_floats("model.layers.0.self_attn.rotary_emb.inv_freq", {2}, {1, 0.5F});
+    folder.tensors.set_floats("model.layers.0.self_attn.bias", {1, 1, 1, 1}, {1});
+    CHECK(warnings(folder).empty());
+    folder = CodedFolder();
+    folder.config["quantization_config"] = {{"quant_method", "gptq"}, {"bits", 4}, {"group_size", 32}};
+    folder.all_layers(
+        [&](const std::string& name, std::size_t out, std::size_t in) { folder.gptq(name, out, in); });
+    bias(folder, "model.layers.0.self_attn.q_proj", q);
+    CHECK(warnings(folder).empty());
 }

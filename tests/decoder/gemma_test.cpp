@@ -113,10 +113,11 @@ TEST_CASE("what of a Gemma 2 does not go is refused by its name") {
     folder.config["final_logit_softcapping"] = 30.5;
     CHECK(contains(refusal_of(folder), "a cap of logits that is no whole number up to 65536"));
     folder.config["final_logit_softcapping"] = -30;
-    CHECK(contains(refusal_of(folder), "final_logit_softcapping has to be a finite number above 0"));
+    CHECK(contains(refusal_of(folder), "final_logit_softcapping is -30, allowed is a finite number above 0"));
     folder = gemma_folder();
     folder.config["query_pre_attn_scalar"] = "many";
-    CHECK(contains(refusal_of(folder), "query_pre_attn_scalar has to be a finite number above 0"));
+    CHECK(contains(refusal_of(folder),
+                   "query_pre_attn_scalar is \"many\", allowed is a finite number above 0"));
     folder = gemma_folder();
     folder.tensors.erase("model.layers.2.post_feedforward_layernorm.weight");
     CHECK(contains(refusal_of(folder), "model.layers.2.post_feedforward_layernorm.weight"));

@@ -1,11 +1,19 @@
 // What the server refuses: bodies that are not as they should be, and bytes that are no request.
 // Starts threads: the thread sanitizer runs this file, too.
 #include <doctest/doctest.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <chrono>
+#include <cstddef>
+#include <fstream>
+#include <future>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "tests/decoder/serve_support.h"
+#include "tests/support/sanitized.h"
 
 using namespace hone;
 using namespace hone::test;
@@ -18,6 +26,21 @@ struct Refusal {
     const char* message;
     const char* param;
 };
+
+/// A request whose JSON is many times its size.
+std::string body_of_lists(std::size_t bytes) {
+    std::string body = R"({"prompt": "a", "max_tokens": 1, "unknown": [0)";
+    while (body.size() < bytes) body += ",[[[[[[[[]]]]]]]]";
+    return body + "]}";
+}
+
+/// Memory of this process that is there, not only asked for.
+std::size_t resident_bytes() {
+    std::size_t all_pages = 0;
+    std::size_t pages = 0;
+    std::ifstream("/proc/self/statm") >> all_pages >> pages;
+    return pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
 
 }  // namespace
 
@@ -232,6 +255,35 @@ TEST_CASE("a body of very many values is read in no time") {
     const auto start = std::chrono::steady_clock::now();
     CHECK(request(server.port(), "POST", "/v1/completions", body + "]}").status == 200);
     CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(10));
+}
+
+TEST_CASE("what large bodies take does not stay with the threads that read them") {
+    const MadeServer server;
+    const std::string body = body_of_lists(std::size_t{1} << 20);
+    const auto send = [&] { return request(server.port(), "POST", "/v1/completions", body).status; };
+    REQUIRE(send() == 200);
+    const std::size_t before = resident_bytes();
+    std::vector<std::future<int>> sent;
+    for (int i = 0; i < 12; ++i) sent.push_back(std::async(std::launch::async, send));
+    for (std::future<int>& status : sent) CHECK(status.get() == 200);
+    // As JSON a body takes some 40 MiB.
+    if (!is_sanitized) CHECK(resident_bytes() < before + (std::size_t{120} << 20));
+}
+
+TEST_CASE("small requests do not wait for large ones to be read") {
+    const MadeServer server;
+    const std::string body = body_of_lists(std::size_t{2} << 20);
+    std::atomic<int> answered{0};
+    const auto send = [&] {
+        CHECK(request(server.port(), "POST", "/v1/completions", body).status == 200);
+        ++answered;
+    };
+    std::vector<std::future<void>> sent;
+    for (int i = 0; i < 8; ++i) sent.push_back(std::async(std::launch::async, send));
+    while (answered == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    for (int i = 0; i < 10; ++i) CHECK(server.complete({{"prompt", "a"}, {"max_tokens", 1}}).status == 200);
+    CHECK(answered < 8);
+    for (std::future<void>& large : sent) large.get();
 }
 
 TEST_CASE("a model without a template refuses chats with the reason") {

@@ -182,6 +182,19 @@ TEST_CASE("what is put in front of texts, and what becomes of added tokens, has 
     CHECK(refusal_of(json).find("text grows above") != std::string::npos);
 }
 
+TEST_CASE("what becomes of tokens has an end, however many replacements stand one behind the other") {
+    const nlohmann::json step = {
+        {"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", std::string(16, 'a')}};
+    const auto with_steps = [&](std::size_t count) {
+        const nlohmann::json steps{{"type", "Sequence"}, {"decoders", nlohmann::json(count, step)}};
+        return tokenizer_of(changed("/decoder", steps));
+    };
+    const Ids a{0};
+    CHECK(with_steps(2).decode(a) == std::string(256, 'a'));
+    CHECK_THROWS_WITH(static_cast<void>(with_steps(5).decode(a)),
+                      "text grows above 65536 bytes by what is put into it");
+}
+
 TEST_CASE("a template of more tokens than any model's is refused before it is read") {
     const auto with = [](int parts, int ids) {
         nlohmann::json single(static_cast<std::size_t>(parts), {{"SpecialToken", {{"id", "x"}}}});

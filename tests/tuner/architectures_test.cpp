@@ -211,8 +211,8 @@ TEST_CASE("a model_type that is not in the table is refused by name, with what t
         CHECK(error.find("gemma3_text") != std::string::npos);
         CHECK(error.starts_with("config.json:1: "));
     }
-    CHECK(error_of(changed(published("llama-3-8b"), "model_type", 3)).find("has to be a text") !=
-          std::string::npos);
+    CHECK(error_of(changed(published("llama-3-8b"), "model_type", 3))
+              .find("model_type is 3, allowed is a text") != std::string::npos);
     CHECK(error_of(changed(published("gemma-3-4b"), "model_type", "whisper")).find("'whisper'") !=
           std::string::npos);
 }
