@@ -23,7 +23,7 @@ endfunction()
 # Headers only, all of them, so that nothing but the C library is needed at run time.
 hone_header_library(json nlohmann/json.hpp nlohmann-json3-dev)
 include(json)
-hone_make_json_safe_without_memory(${HONE_JSON_INCLUDE_DIR})
+hone_copy_json(${HONE_JSON_INCLUDE_DIR})
 hone_header_library(xxhash xxhash.h libxxhash-dev)
 
 # {fmt} as headers costs five seconds of compile time a file, most of it for code that is the same in all of them; that
