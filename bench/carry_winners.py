@@ -14,6 +14,9 @@ A tunable that the change brings is named with --added, with the value that does
 
     python3 bench/carry_winners.py ... --added linear.wgmma.stages_together=1
 
+Where device code names the tunable itself, its name is a symbol of every cubin of the variant: all differ then, though
+instructions may be the same (nvdisasm shows them).
+
 Exit code: 0 when no row is stale any more, 1 when some are, 2 when a file cannot be read or a program fails.
 """
 
