@@ -130,6 +130,10 @@ TEST_CASE("steps have norms and sums in their products where those have kernels 
     const test::FakeMachine fakes;
     const test::Scratch scratch;
     const ModelOptions options = test::whole_options(scratch);
+    {
+        cache::Cache cache = scratch.cache();  // of 4 tokens, one that can do neither
+        test::store_winner(cache, "dtype=bf16 in=2048 out=4096 tokens=4", test::strips(4));
+    }
     RunningModel model(options);
     Forward& forward = model.forward();
     CHECK(norms_of(forward, 1) == 0);
@@ -183,6 +187,7 @@ TEST_CASE("products share norms, too, whose kernels won in a step that does, wha
         const test::Scratch scratch;
         {
             cache::Cache cache = scratch.cache();
+            test::store_winner(cache, "dtype=bf16 in=2560 out=5120 tokens=2", test::strips(2));
             test::store_rings(cache, 2, race);
         }
         RunningModel model(test::sharing_options(scratch));

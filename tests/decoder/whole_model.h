@@ -69,6 +69,14 @@ inline decoder::ModelOptions whole_options(const Scratch& scratch) {
     return options;
 }
 
+/// A kernel of few tokens that shares no norms.
+inline std::string strips(int tokens) {
+    return fmt::format(
+        "strips tokens={} rows={} k_warps=4 row_warps=1 unroll=2 load_hint=1 blocks_per_sm=0 programmatic=1 "
+        "fold_norm=0",
+        tokens, 2 * tokens);
+}
+
 /// A layer's products with kernels that can share norms.
 inline void store_rings(cache::Cache& cache, int tokens, const Race& race = {}) {
     const bool shares = race.family != "linear";

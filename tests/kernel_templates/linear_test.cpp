@@ -82,8 +82,9 @@ TEST_CASE("the fallback of linear is the variant that fits the tokens, the sizes
     const Arch sm_100{10, 0, true};
     const std::string model = "dtype=bf16 in=4096 out=4096 tokens=";
     CHECK(variant_of(model + "1", sm_90) == "gemv");
-    CHECK(variant_of(model + "4", sm_90) == "mma");
-    CHECK(variant_of(model + "8", sm_90) == "ring");
+    for (const char* tokens : {"2", "3", "4", "8"}) CHECK(variant_of(model + tokens, sm_90) == "ring");
+    CHECK(variant_of("dtype=bf16 in=1024 out=2048 tokens=2", sm_90) == "gemv");
+    CHECK(variant_of("dtype=bf16 in=1024 out=2048 tokens=4", sm_90) == "mma");
     CHECK(variant_of(model + "16", sm_90) == "ring");
     CHECK(variant_of("dtype=bf16 in=1024 out=2048 tokens=16", sm_90) == "wgmma");
     CHECK(variant_of(model + "17", sm_90) == "wgmma");
