@@ -1,12 +1,13 @@
 #include "models/unread_keys.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <set>
 #include <string_view>
+
+#include "models/first_names.h"
 
 namespace hone::models {
 namespace {
@@ -190,15 +191,10 @@ std::vector<std::string> doubtful_keys(const Keys& keys) {
 
 std::vector<std::string> unread_warnings(const Keys& keys) {
     constexpr std::size_t most_named = 20;
-    std::vector<std::string> names = doubtful_keys(keys);
+    const std::vector<std::string> names = doubtful_keys(keys);
     if (names.empty()) return {};
-    std::string more;
-    if (names.size() > most_named) {
-        more = fmt::format(" and {} more", names.size() - most_named);
-        names.resize(most_named);
-    }
-    return {fmt::format("{}: not read: {}{}; what they change of the model is not in its operators",
-                        keys.document().file_name(), fmt::join(names, ", "), more)};
+    return {fmt::format("{}: not read: {}; what they change of the model is not in its operators",
+                        keys.document().file_name(), first_names(names, most_named))};
 }
 
 }  // namespace hone::models

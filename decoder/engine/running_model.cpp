@@ -1,15 +1,14 @@
 #include "decoder/engine/running_model.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <mutex>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "decoder/require.h"
+#include "models/first_names.h"
 #include "runtime/dispatch/snapshot.h"
 
 namespace hone::decoder {
@@ -69,14 +68,10 @@ std::vector<std::string> doubts(const ModelOptions& options, const models::Model
     std::vector<std::string> all = model.warnings;
     if (weights.unread.empty()) return all;
     constexpr std::size_t most_named = 3;
-    const std::size_t named = std::min(weights.unread.size(), most_named);
-    const std::string more = weights.unread.size() > named
-                                 ? fmt::format(" and {} more", weights.unread.size() - named)
-                                 : std::string();
     all.push_back(fmt::format(
-        "{}: not read: {}{}; the model that config.json describes has no such weights, and if the one that "
-        "was trained has, texts are wrong",
-        options.folder.string(), fmt::join(std::span(weights.unread).first(named), ", "), more));
+        "{}: not read: {}; the model that config.json describes has no such weights, and if the one that was "
+        "trained has, texts are wrong",
+        options.folder.string(), models::first_names(weights.unread, most_named)));
     return all;
 }
 
