@@ -19,6 +19,13 @@ struct Projected {
     AttentionStrides strides;
 };
 
+/// Of keys and values, [pages, kv_heads, page_size, head_dim]: what a block of attention reads of a page, the
+/// tokens of one head, is one piece of memory.
+AttentionStrides cache_strides(const models::Model& model, const Capacity& capacity) {
+    const std::int64_t head = capacity.page_size * model.head_dim;
+    return {.batch = model.num_key_value_heads * head, .token = model.head_dim, .head = head};
+}
+
 }  // namespace
 
 std::pair<const float*, const float*> StepCalls::kv_scales_at(std::int64_t layer) const {
@@ -48,6 +55,7 @@ void StepCalls::enqueue_append(std::int64_t layer, const ForwardStep& step) cons
                           .k_strides = rows.strides,
                           .v_strides = rows.strides,
                           .out_strides = rows.strides,
+                          .cache_strides = cache_strides(m, capacity_),
                           .kv_len = capacity_.context,
                           .pool_pages = capacity_.pages,
                           .table_rows = capacity_.context,
@@ -88,6 +96,7 @@ void StepCalls::enqueue_appending(std::int64_t layer, const ForwardStep& step) c
                                    .q_strides = rows.strides,
                                    .k_strides = rows.strides,
                                    .v_strides = rows.strides,
+                                   .cache_strides = cache_strides(m, capacity_),
                                    .page_table_stride = step.inputs.pages_a_sequence(),
                                    .pool_pages = capacity_.pages,
                                    .table_rows = capacity_.context,
@@ -119,6 +128,7 @@ void StepCalls::enqueue_attention(std::int64_t layer, const ForwardStep& step) c
     const std::size_t window = model_.window_of(layer);
     args.q_strides.token = model_.qkv_width();
     args.q_strides.batch = model_.qkv_width();
+    args.k_strides = args.v_strides = cache_strides(model_.model, capacity_);
     const AttentionSizes sizes{step.sequences, step.longest, step.kv_len};
     if (step.longest == 1) {
         require(operators_.one_query[window].run(gpu_.stream(), args, sizes), "attention");

@@ -97,7 +97,7 @@ struct ForwardMemory {
     Bytes workspace;
     DrawnTokens drawn;
     runtime::DeviceBuffer<float> angles;  ///< cosines, then sines
-    std::vector<Bytes> keys;              ///< of each layer: [pages, page_size, kv_heads, head_dim]
+    std::vector<Bytes> keys;              ///< of each layer: [pages, kv_heads, page_size, head_dim]
     std::vector<Bytes> values;
     runtime::DeviceBuffer<float> k_scales;  ///< of a cache of codes: [layers, kv_heads]
     runtime::DeviceBuffer<float> v_scales;
