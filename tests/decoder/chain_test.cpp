@@ -293,7 +293,7 @@ TEST_CASE(
         cache::Cache cache = scratch.cache();
         test::store_winner(
             cache, "dtype=bf16 " + fields + " tokens=1",
-            fmt::format("ring tokens=1 rows={} consumers=4 stage_columns=256 stages=8 cluster_k=1 early=2 "
+            fmt::format("ring tokens=1 rows={} consumers=2 stage_columns=256 stages=8 cluster_k=1 early=2 "
                         "spread=0 programmatic=1",
                         rows),
             race);

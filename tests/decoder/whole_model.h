@@ -53,11 +53,11 @@ inline decoder::ModelOptions whole_options(const Scratch& scratch) {
         cache::Cache cache = scratch.cache();
         store_winner(
             cache, "dtype=bf16 in=2048 out=4096 tokens=1",
-            "ring tokens=1 rows=32 consumers=4 stage_columns=256 stages=8 cluster_k=1 early=2 spread=0 "
+            "ring tokens=1 rows=32 consumers=2 stage_columns=256 stages=8 cluster_k=1 early=2 spread=0 "
             "programmatic=1");
         store_winner(
             cache, "dtype=bf16 gated=yes activation=silu in=2048 out=2048 tokens=1",
-            "ring tokens=1 rows=16 consumers=4 stage_columns=256 stages=8 cluster_k=1 early=2 spread=0 "
+            "ring tokens=1 rows=16 consumers=2 stage_columns=256 stages=8 cluster_k=1 early=2 spread=0 "
             "programmatic=1");
     }
     decoder::ModelOptions options = small_options();

@@ -21,9 +21,9 @@ const std::vector<std::string> model_shapes{
 };
 
 template <class Visit>
-void for_cases(Visit visit) {
+void for_cases(Visit visit, const std::vector<std::string>& shapes = model_shapes) {
     const DeviceTraits h100 = *representative_device({9, 0, true});
-    test::for_every_config(ring, "linear", model_shapes, {1, 3, 8, 16, 50},
+    test::for_every_config(ring, "linear", shapes, {1, 3, 8, 16, 50},
                            [&](const Problem& problem, const Config& config) {
                                const LinearProblem p(problem);
                                const auto c = values_of<RingConfig>(config);
@@ -162,6 +162,29 @@ TEST_CASE("linear's ring: weights in front of a norm that is part of the product
             if (folds_norm(p, c) && c.programmatic != 0) CHECK(c.early == 2);
         }
     }
+}
+
+TEST_CASE("linear's ring: a warp that brings x is never two rounds of a stage ahead of who multiplies") {
+    // A barrier tells two phases apart. In front of step i a warp waits until step i - stages is given back,
+    // and passes too early where i - 2 * stages is not. Of that it knows by its own steps before: each waited
+    // for a step that came `stages` earlier, and a warpgroup gives its steps back in their order.
+    const auto knows = [](int step, int stages, int consumers) {
+        const int must_be_over = step - 2 * stages;
+        for (int own = step - RingGeometry::finishers; own >= 0; own -= RingGeometry::finishers) {
+            const int over = own - stages;
+            if (over >= must_be_over && (over - must_be_over) % consumers == 0) return true;
+        }
+        return false;
+    };
+    std::set<int> folding;
+    const auto check = [&](const LinearProblem& p, const RingConfig& c, const RingGeometry& g, const Plan&) {
+        if (!folds_norm(p, c)) return;
+        folding.insert(g.stages);
+        for (int step = 2 * g.stages; step < 6 * g.stages; ++step)
+            REQUIRE_MESSAGE(knows(step, g.stages, g.consumers), g.stages << " stages, " << g.consumers);
+    };
+    for_cases(check, {"dtype=bf16 norm=yes in=4096 out=6144"});
+    CHECK(folding.size() > 3);
 }
 
 TEST_CASE("linear's ring: its default has a norm among the products with few tokens, in front of many") {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -25,6 +26,7 @@
 #include "runtime/cuda/stream.h"
 #include "runtime/workers/program.h"
 #include "tests/runtime/candidate_draw.h"
+#include "tests/runtime/late_looks.h"
 #include "tests/support/minifloat.h"
 
 namespace hone::test {
@@ -159,6 +161,9 @@ class Bench {
     std::shared_ptr<const runtime::Driver> driver = runtime::Driver::load();
     runtime::PrimaryContext context{driver, 0};
     DeviceTraits traits = runtime::device_traits(*driver, 0);
+    /// Whose looks are late (late_looks) in images that are asked for; HONE_TEST_LATE_WARP says one for all
+    /// tests.
+    std::optional<int> late_warp = named_late_warp();
 
   private:
     static std::optional<cache::Cache> opened_images() {
@@ -166,9 +171,14 @@ class Bench {
         if (file == nullptr) return std::nullopt;
         return cache::Cache::open(file);
     }
+    static std::optional<int> named_late_warp() {
+        const char* warp = std::getenv("HONE_TEST_LATE_WARP");
+        return warp == nullptr ? std::nullopt : std::optional(std::stoi(warp));
+    }
     [[nodiscard]] runtime::CompileCrew::JobPtr job_of(const Problem& problem, const Candidate& candidate) {
-        const cache::ImageKey key =
+        cache::ImageKey key =
             runtime::candidate_image_key(problem, candidate, traits.arch(), nvrtc_->version());
+        if (late_warp) key.options += fmt::format(" late_warp={}", *late_warp);
         const std::string name = runtime::key_text(key);
         if (const auto known = kept_.find(name); known != kept_.end()) return known->second;
         if (std::optional<cache::Image> image = images_ ? images_->image(key) : std::nullopt) {
@@ -178,7 +188,9 @@ class Bench {
             job->image.cubin = std::move(image->cubin);
             return kept_[name] = job;
         }
-        return crew_.add(key, runtime::candidate_request(problem, candidate, traits.arch()));
+        runtime::CompileRequest request = runtime::candidate_request(problem, candidate, traits.arch());
+        if (late_warp) request.constants += late_looks(*late_warp);
+        return crew_.add(key, std::move(request));
     }
 
     std::shared_ptr<const runtime::Nvrtc> nvrtc_ = runtime::Nvrtc::load();

@@ -59,6 +59,7 @@ class BoxProducer {
     __device__ void copy(Memory& memory, const Fragment& fragment, int number, int token) {
         const Stage stage(number);
         barrier_wait(shared_address(&memory.empty[stage.index]), stage.parity ^ 1);
+        __syncwarp();  // no lane looks at the barrier any more when one of them fills the stage
         constexpr int boxes = unit / box_tokens;
         int outer[boxes];
         int inner[boxes];

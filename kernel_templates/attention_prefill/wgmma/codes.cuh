@@ -49,12 +49,20 @@ class CodesAndRows {
     __device__ void look_up_keys(const Feed& feed, const Tile& tile, int block) {
         if constexpr (paged) key_page_ = page_of_box(feed, tile, block, static_cast<int>(threadIdx.x) % 32);
     }
-    /// Bytes may arrive before the thread that expects them does: the phase ends with its arrival.
+    /// By the warps that have copies of each stage. One without that waited with them could fall two phases
+    /// behind, which look like none: a tile's first keys are multiplied and given back before its values
+    /// come.
     __device__ void load_keys(const Feed& feed, const Tile& tile, int block) {
+        const int warp = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0);
+        if (warp < boxes) copy_keys(feed, tile, block, warp);
+        __syncwarp();
+        feed.keys.advance();
+    }
+    /// Bytes may arrive before the thread that expects them does: the phase ends with its arrival.
+    __device__ void copy_keys(const Feed& feed, const Tile& tile, int block, int warp) const {
         constexpr int warps = row_producers / 32;
         const uint32 full = feed.layout.full_key(feed.keys.stage);
         const uint32 to = feed.layout.key(feed.keys.stage);
-        const int warp = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0);
         barrier_wait(Layout::empty(full), feed.keys.parity ^ 1);
         if (threadIdx.x == 0) barrier_arrive_expecting(full, geometry.key_stage_bytes());
 #pragma unroll
@@ -68,8 +76,6 @@ class CodesAndRows {
                                          feed.maps.key, box_at(tile, panel * row_bytes, block, box, page),
                                          full);
         }
-        __syncwarp();
-        feed.keys.advance();
     }
 
     WidenedStage<Side::values> values_;

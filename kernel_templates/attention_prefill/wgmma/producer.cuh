@@ -153,28 +153,36 @@ class Producer {
             for (int panel = 0; panel < panels; ++panel)
                 prefetch_box(maps_.query, query_at(tile, panel, w * block_rows));
     }
+    /// By the leading thread alone. Others that waited with it, and have nothing of a stage of queries to
+    /// bring, could fall two phases behind its barrier, which look like none, and wait for ever: a consumer
+    /// gives queries back before any key has come where they go to its registers.
     __device__ void load_queries(const Tile& tile) {
-        for (int w = 0; w < consumers; ++w) {
-            const uint32 full = layout_.full_query(w, queries_.stage);
-            barrier_wait(Layout::empty(full), queries_.parity ^ 1);
-            if (!leads()) continue;
-            store_tile(layout_.tile(w, queries_.stage), tile);
-            barrier_arrive_expecting(full, geometry.query_bytes());
-            for (int panel = 0; panel < panels; ++panel)
-                load_box<L2Hint::evict_first>(
-                    layout_.query(w, queries_.stage) + panel * block_rows * row_bytes, maps_.query,
-                    query_at(tile, panel, w * block_rows), full);
+        if (leads()) {
+            for (int w = 0; w < consumers; ++w) {
+                const uint32 full = await_query_stage(w);
+                store_tile(layout_.tile(w, queries_.stage), tile);
+                barrier_arrive_expecting(full, geometry.query_bytes());
+                for (int panel = 0; panel < panels; ++panel)
+                    load_box<L2Hint::evict_first>(
+                        layout_.query(w, queries_.stage) + panel * block_rows * row_bytes, maps_.query,
+                        query_at(tile, panel, w * block_rows), full);
+            }
         }
         queries_.advance();
     }
     __device__ void announce_end() {
+        if (!leads()) return;
         for (int w = 0; w < consumers; ++w) {
-            const uint32 full = layout_.full_query(w, queries_.stage);
-            barrier_wait(Layout::empty(full), queries_.parity ^ 1);
-            if (!leads()) continue;
+            const uint32 full = await_query_stage(w);
             store_tile(layout_.tile(w, queries_.stage), Tile::none());
             barrier_arrive(full);
         }
+    }
+    /// Waits until the stage is free, and returns its full barrier.
+    __device__ uint32 await_query_stage(int warpgroup) const {
+        const uint32 full = layout_.full_query(warpgroup, queries_.stage);
+        barrier_wait(Layout::empty(full), queries_.parity ^ 1);
+        return full;
     }
 
     Layout layout_;

@@ -50,7 +50,7 @@ inline constexpr bool converts_queries = fp8_cache && is_bf16<Element>;
 static_assert(head_dim % 8 == 0, "rows of 16-byte chunks");
 static_assert(tile_n % 16 == 0 && tile_n <= 256,
               "keys are the columns of one product, the terms of the other");
-static_assert(!dynamic || geometry.drawn_bytes() > 0 || !many_produce,
+static_assert(!dynamic || may_be_beside || !many_produce,
               "what one of many producers draws, the others learn through shared memory");
 static_assert(by_rows || geometry.boxes() <= 32, "a lane knows the page of a tensor copy");
 static_assert(!fp8_cache || head_dim % 16 == 0, "rows of 16-byte chunks of codes");

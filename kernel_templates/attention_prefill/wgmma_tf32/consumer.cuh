@@ -75,12 +75,13 @@ class Consumer {
         for (int i = 0; i < depth / 2; ++i) sums[i] = fmaf(sums[i], factors[i / 2 % 2], part[i]);
     }
     /// A block that only other warpgroups see. It may be released once it is there, not before: barriers
-    /// count arrivals of one phase.
+    /// count arrivals of one phase, and no lane may still look at it then.
     __device__ void skip() {
-        barrier_wait(layout_.full_key(ring_.stage), ring_.parity);
-        release(layout_.full_key(ring_.stage));
-        barrier_wait(layout_.full_value(ring_.stage), ring_.parity);
-        release(layout_.full_value(ring_.stage));
+        for (const uint32 full : {layout_.full_key(ring_.stage), layout_.full_value(ring_.stage)}) {
+            barrier_wait(full, ring_.parity);
+            __syncwarp();
+            release(full);
+        }
         ring_.advance();
     }
 

@@ -41,6 +41,8 @@ struct RingGeometry {
 
     constexpr int panel_rows() const { return products * rows; }
     constexpr int row_blocks() const { return (panel_rows() + 63) / 64; }
+    /// Of a warpgroup, whose four warps have 16 rows of a block each.
+    constexpr bool every_warp_has_rows() const { return panel_rows() > 48; }
     /// Columns of the right operand.
     constexpr int n() const { return (tokens + 7) / 8 * 8; }
 
@@ -51,8 +53,13 @@ struct RingGeometry {
     /// 16 bytes each of x's columns and tokens in a stage; and of each lane of a warp that brings them.
     constexpr int stage_chunks() const { return tokens * stage_panels() * 8; }
     constexpr int lane_chunks() const { return (stage_chunks() + 31) / 32; }
-    /// Whether a norm can be part of the products.
-    constexpr bool can_fold() const { return cluster_k == 1 && lane_chunks() <= 8; }
+    /// Steps after which the same warp brings x for the same warpgroup.
+    constexpr int turn_steps() const {
+        return consumers % finishers == 0 ? consumers : finishers * consumers;
+    }
+    /// Whether a norm can be part of the products. A warp that brings x knows of a stage's last round but one
+    /// that it is over by a step of its own that the same warpgroup gave back since: the ring holds it.
+    constexpr bool can_fold() const { return cluster_k == 1 && lane_chunks() <= 8 && stages >= turn_steps(); }
     constexpr int stage_x_at() const { return stage_panels() * panel_bytes(); }
     constexpr int stage_bytes() const { return stage_panels() * (panel_bytes() + x_panel_bytes()); }
     /// That copies bring.

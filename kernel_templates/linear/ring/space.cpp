@@ -64,6 +64,12 @@ constexpr Constraint constraints[] = {
          [](const LinearProblem& p, const RingConfig& c) {
              return c.cluster_k == 1 || (p.tokens > 4 && geometry(p, c).steps() >= c.cluster_k * c.stages);
          }),
+    // A warp without rows sends no sums, and nothing in a cluster waits for it: behind a third tile it could be
+    // two phases late for an inbox, which look like none, and wait for ever.
+    rule("clusters take two tiles at most where not every warp has rows",
+         [](const LinearProblem& p, const RingConfig& c, const DeviceTraits& t) {
+             return c.cluster_k == 1 || geometry(p, c).every_warp_has_rows() || rounds(p, c, t) <= 2;
+         }),
     rule("a stage has 8 to 48 KB",
          [](const LinearProblem& p, const RingConfig& c) {
              const int bytes = geometry(p, c).stage_bytes();
