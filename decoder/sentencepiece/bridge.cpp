@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -27,10 +28,14 @@ void copy(std::string_view text, char* to, std::size_t size) {
 
 HONE_BRIDGE hone_sentencepiece* hone_sentencepiece_load(const char* bytes, std::size_t size, char* error,
                                                         std::size_t error_size) {
-    auto model = std::make_unique<hone_sentencepiece>();
-    const auto status = model->processor.LoadFromSerializedProto({bytes, size});
-    if (status.ok()) return model.release();
-    copy(status.message(), error, error_size);
+    try {
+        auto model = std::make_unique<hone_sentencepiece>();
+        const auto status = model->processor.LoadFromSerializedProto({bytes, size});
+        if (status.ok()) return model.release();
+        copy(status.message(), error, error_size);
+    } catch (const std::exception& thrown) {  // by its trie
+        copy(thrown.what(), error, error_size);
+    }
     return nullptr;
 }
 

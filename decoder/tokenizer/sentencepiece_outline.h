@@ -1,6 +1,8 @@
 // What a file of sentencepiece (protocol buffers, "ModelProto") says about itself, read before
 // libsentencepiece gets it: how it treats spaces, and whether it rewrites characters. Models that do are
-// refused: the tables for that are not checked by the library, and no model of today's families has them.
+// refused: the tables for that are not checked by the library, and no model of today's families has them. So
+// are pieces that the library does not survive: longer than 4096 bytes, with a zero byte, and more than 64
+// user-defined ones of which each begins with the one before.
 #pragma once
 
 #include <string>

@@ -25,6 +25,17 @@ std::string model_bytes(const std::string& kind) {
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
+/// A field of protocol buffers: bytes of any length.
+std::string field(char number, std::string_view content) {
+    std::string out(1, static_cast<char>(number << 3 | 2));
+    std::size_t size = content.size();
+    for (; size >= 0x80; size >>= 7) out += static_cast<char>(0x80 | (size & 0x7F));
+    return out + static_cast<char>(size) + std::string(content);
+}
+
+/// A piece behind those of a model: type 1 normal, 4 user-defined.
+std::string piece(std::string_view text, char type) { return field(1, field(1, text) + '\x18' + type); }
+
 void compare(const Tokenizer& tokenizer, const nlohmann::json& expected) {
     const auto text = expected.at("text").get<std::string>();
     CAPTURE(text);
@@ -86,4 +97,26 @@ TEST_CASE("the outline knows whether a space stands in front") {
     CHECK_THROWS(static_cast<void>(sentencepiece_outline(std::string(12, '\xFF'), "f")));
     CHECK_THROWS(
         static_cast<void>(sentencepiece_outline("\x0A\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x01", "f")));
+}
+
+TEST_CASE("pieces that sentencepiece does not survive are refused before it sees them") {
+    for (const char* const kind : {"sentencepiece_bpe", "sentencepiece_unigram"}) {
+        CAPTURE(kind);
+        const auto refusal = [&](const std::string& more) {
+            return ModelFolder()
+                .with("tokenizer.model", std::string_view(model_bytes(kind) + more))
+                .refusal();
+        };
+        std::string nested;
+        for (std::size_t length = 2; length <= 65; ++length) nested += piece(std::string(length, 'q'), 4);
+        CHECK(refusal(nested) == "none");
+        nested += piece(std::string(66, 'q'), 4);
+        CHECK(refusal(nested) == "tokenizer.model: more than 64 user-defined pieces begin with one another");
+        CHECK(refusal(piece(std::string(4096, 'q'), 1)) == "none");
+        CHECK(refusal(piece(std::string(1'000'000, 'q'), 1)) ==
+              "tokenizer.model: piece 620 has 1000000 bytes; allowed: up to 4096");
+        for (const char type : {'\x01', '\x04'})
+            CHECK(refusal(piece(std::string("\0q", 2), type)) ==
+                  "tokenizer.model: piece 620 holds a zero byte");
+    }
 }
