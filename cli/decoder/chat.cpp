@@ -1,9 +1,14 @@
 #include "cli/decoder/chat.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <iostream>
 #include <string_view>
+#include <system_error>
 
 #include "cli/console.h"
 #include "decoder/engine/growing_text.h"
@@ -24,8 +29,20 @@ std::optional<std::string> line_of_stdin() {
             throw Failure::usage("bad_input", "a line of stdin is longer than a mebibyte");
         line += static_cast<char>(c);
     }
+    if (std::ferror(stdin) != 0)
+        throw Failure::usage("bad_input",
+                             fmt::format("stdin cannot be read: {}", std::generic_category().message(errno)));
     if (line.empty() && std::cin.eof()) return std::nullopt;
     return line;
+}
+
+/// False: the reader has gone, who wants no more. Throws Failure where the system does not write.
+bool print_answer(std::string_view text) {
+    if (print(text)) return true;
+    if (errno == EPIPE) return false;
+    throw Failure(ExitCode::failure,
+                  {"cannot_write",
+                   fmt::format("stdout cannot be written: {}", std::generic_category().message(errno)), ""});
 }
 
 bool is_blank(std::string_view line) { return line.find_first_not_of(" \t\r") == std::string_view::npos; }
@@ -42,13 +59,14 @@ Chat::Chat(decoder::TokenEngine& engine, const decoder::Tokenizer& tokenizer,
 std::int64_t Chat::run(const std::atomic<bool>& stop, bool has_prompt) {
     std::int64_t answers = 0;
     while (!stop) {
-        if (has_prompt && !print("> ")) break;
+        if (has_prompt && !print_answer("> ")) break;
         const std::optional<std::string> line = line_of_stdin();
         if (!line && has_prompt) static_cast<void>(print("\n"));
         if (!line || *line == "/exit") break;
         if (is_blank(*line)) continue;
         try {
-            if (answer(*line, stop)) ++answers;
+            if (!answer(*line, stop)) break;
+            ++answers;
         } catch (const decoder::EngineFailure& failure) {
             throw Failure(ExitCode::failure, {"gpu_failed", failure.what(), ""});
         } catch (const decoder::DecoderError& refused) {
@@ -65,12 +83,12 @@ bool Chat::answer(std::string line, const std::atomic<bool>& stop) {
     decoder::Message answer{.role = decoder::Role::assistant};
     for (End end = End::none; end == End::none && !stop;) {
         decoder::TextPiece piece = growing.next(std::chrono::milliseconds(100));
-        if (!print(piece.text)) return false;
+        if (!print_answer(piece.text)) return false;
         answer.content += piece.text;
         end = piece.end;
     }
     conversation_.push_back(std::move(answer));
-    return print("\n");
+    return print_answer("\n");
 }
 
 /// What the conversation has room for is at most what was asked for.

@@ -28,7 +28,8 @@ class Chat {
          const ChatOptions& options);
 
     /// Reads lines of stdin until its end, "/exit", or `stop`, which cuts the answer under way. A line that
-    /// cannot be answered is refused on stderr and forgotten. Returns how many were answered.
+    /// cannot be answered is refused on stderr and forgotten; it also ends where the reader of stdout has
+    /// gone. Throws Failure where stdin cannot be read or stdout not written. Returns how many were answered.
     [[nodiscard]] std::int64_t run(const std::atomic<bool>& stop, bool has_prompt);
 
   private:

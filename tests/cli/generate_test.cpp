@@ -186,6 +186,25 @@ TEST_CASE("lines of stdin are answered, until its end or /exit") {
     CHECK(model.say("", "").out.empty());
 }
 
+TEST_CASE("a conversation that cannot be read or written is a failure, and ends where its reader has gone") {
+    const ChatModel model;
+    const auto shell = [&](const std::string& script) {
+        return model.sandbox.run_other("/bin/bash", {"-c", script});
+    };
+    const std::string chat = "'" HONE_PROGRAM "' generate model --chat -n 3";
+    const Ended folder = shell(chat + " <model");
+    CHECK(folder.code == 2);
+    CHECK(has(folder.err, "stdin cannot be read: Is a directory"));
+    const Ended full = shell("printf 'a\nb\n' | " + chat + " >/dev/full");
+    CHECK(full.code == 1);
+    CHECK(has(full.err, "stdout cannot be written: No space left on device"));
+    // The second line is never answered: its refusal would stand on stderr.
+    const Ended gone = shell("{ sleep 0.5; printf 'a\n'; sleep 0.5; head -c 2000000 /dev/zero; } | " + chat +
+                             " | true; echo ${PIPESTATUS[1]}");
+    CHECK(gone.out == "0\n");
+    CHECK(gone.err.empty());
+}
+
 TEST_CASE("an answer is as long as the context has room for, and what has none left is said") {
     const ChatModel model;
     const Ended ended = model.say("Hello\nHello again\n", "--context 64");
