@@ -93,6 +93,7 @@ BundlePurpose purpose_from(const json& member, std::string_view file_name) {
         refuse("has other members");
     if (!member["name"].is_string() || !member["shares"].is_object()) refuse("has values of another kind");
     BundlePurpose purpose{.name = member["name"].get<std::string>(), .shares = {}};
+    if (purpose.name.size() > limits::text_bytes) refuse("has a longer name than 512 characters");
     if (purpose.name.empty() || !std::ranges::all_of(purpose.name, may_be_in_name)) refuse("has a bad name");
     for (const auto& [problem, share] : member["shares"].items()) {
         if (!share.is_number() || !(share.get<double>() >= 0 && share.get<double>() <= 1))
@@ -195,6 +196,7 @@ std::string purpose_name(std::string_view name) {
     std::string text(name);
     std::ranges::replace_if(
         text, [](char c) { return !may_be_in_name(c); }, '_');
+    if (text.size() > limits::text_bytes) text.resize(limits::text_bytes);
     return text;
 }
 

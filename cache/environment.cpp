@@ -2,6 +2,8 @@
 
 #include "cache/packaged.h"
 
+#include <fmt/format.h>
+
 #include <cstdlib>
 #include <filesystem>
 
@@ -16,6 +18,11 @@ std::optional<std::string> variable(const char* name) {
 /// The XDG specification says to ignore a relative path; a relative HOME is of as little use.
 bool is_absolute(const std::optional<std::string>& path) { return path && path->starts_with('/'); }
 
+/// "HOME is unset", "HOME is 'home', no absolute path"
+std::string why_no_folder(const char* name, const std::optional<std::string>& path) {
+    return path ? fmt::format("{} is '{}', no absolute path", name, *path) : fmt::format("{} is unset", name);
+}
+
 }  // namespace
 
 Environment read_environment() {
@@ -26,9 +33,20 @@ Environment read_environment() {
             .hone_packaged = variable("HONE_PACKAGED")};
 }
 
+std::optional<std::filesystem::path> site_path(const Environment& environment) {
+    return environment.hone_site_cache ? std::optional<std::filesystem::path>(*environment.hone_site_cache)
+                                       : std::nullopt;
+}
+
+std::string packaged_fault(const Environment& environment) {
+    const std::string word = environment.hone_packaged.value_or("on");
+    if (word == "on" || word == "off") return {};
+    return fmt::format(
+        "HONE_PACKAGED is '{}', allowed: off, on; the winners that ship with the build are in use", word);
+}
+
 LayerPaths layer_paths(const Environment& environment) {
-    LayerPaths paths;
-    if (environment.hone_site_cache) paths.site = *environment.hone_site_cache;
+    LayerPaths paths{.site = site_path(environment), .user = {}};
     if (environment.hone_cache) {
         paths.user = *environment.hone_cache;
     } else if (is_absolute(environment.xdg_cache_home)) {
@@ -38,13 +56,19 @@ LayerPaths layer_paths(const Environment& environment) {
     } else {
         throw CacheError(
             CacheError::Kind::unusable,
-            "no place for the cache is known: HONE_CACHE, XDG_CACHE_HOME and HOME are unset",
+            fmt::format("no place for the cache is known: HONE_CACHE is unset, {} and {}",
+                        why_no_folder("XDG_CACHE_HOME", environment.xdg_cache_home),
+                        why_no_folder("HOME", environment.home)),
             "set HONE_CACHE to a file, such as /var/tmp/me/hone/cache.db in a directory of your own");
     }
     return paths;
 }
 
 LayerPaths layer_paths() { return layer_paths(read_environment()); }
+
+std::optional<std::filesystem::path> site_path() { return site_path(read_environment()); }
+
+std::string packaged_fault() { return packaged_fault(read_environment()); }
 
 std::span<const PackagedBundle> packaged_layer() {
     if (read_environment().hone_packaged == "off") return {};

@@ -1,6 +1,7 @@
 // The environment variables that name cache files, read in this one place.
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 
@@ -14,12 +15,15 @@ struct Environment {
     std::optional<std::string> hone_site_cache;
     std::optional<std::string> xdg_cache_home;
     std::optional<std::string> home;
-    std::optional<std::string> hone_packaged;  ///< "off": do without the winners that ship with the build
+    std::optional<std::string>
+        hone_packaged;  ///< "off": do without the winners that ship with the build; "on"
 };
 
 /// Reads no variable in a program that runs with more rights than its caller.
 [[nodiscard]] Environment read_environment();
 
 [[nodiscard]] LayerPaths layer_paths(const Environment& environment);
+[[nodiscard]] std::optional<std::filesystem::path> site_path(const Environment& environment);
+[[nodiscard]] std::string packaged_fault(const Environment& environment);
 
 }  // namespace hone::cache

@@ -121,13 +121,18 @@ std::vector<Trial> read_file(const fs::path& file, Layer layer, Missing missing,
     return {};
 }
 
-std::optional<LayerPaths> paths_or_warning(const WarningSink& warn) {
+LayerPaths paths_or_warning(const WarningSink& warn) {
     try {
         return layer_paths();
     } catch (const CacheError& error) {
         if (warn) warn(fmt::format("the user cache is left out: {}; {}", error.what(), error.hint()));
-        return std::nullopt;
+        return LayerPaths{.site = site_path(), .user = {}};
     }
+}
+
+std::span<const PackagedBundle> packaged_or_warning(const WarningSink& warn) {
+    if (const std::string fault = packaged_fault(); !fault.empty() && warn) warn(fault);
+    return packaged_layer();
 }
 
 }  // namespace
@@ -153,13 +158,13 @@ Winners::Winners(const std::optional<LayerPaths>& files, std::span<const Package
     : packaged_(packaged), gpu_(std::move(gpu)), toolchain_(std::move(toolchain)) {
     if (!files) return;
     if (files->site) site_ = read_file(*files->site, Layer::site, Missing::warns, warn);
-    user_ = read_file(files->user, Layer::user, Missing::is_fine, warn);
+    if (!files->user.empty()) user_ = read_file(files->user, Layer::user, Missing::is_fine, warn);
     for (std::vector<Trial>* trials : {&site_, &user_}) std::ranges::stable_sort(*trials, {}, static_key);
 }
 
 Winners::Winners(const std::optional<LayerPaths>& files, GpuKey gpu, Toolchain toolchain,
                  const WarningSink& warn)
-    : Winners(files, packaged_layer(), std::move(gpu), std::move(toolchain), warn) {}
+    : Winners(files, packaged_or_warning(warn), std::move(gpu), std::move(toolchain), warn) {}
 
 Winners::Winners(GpuKey gpu, Toolchain toolchain, const WarningSink& warn)
     : Winners(paths_or_warning(warn), std::move(gpu), std::move(toolchain), warn) {}

@@ -18,13 +18,18 @@ namespace hone::cache {
 struct LayerPaths {
     std::optional<std::filesystem::path> site;  ///< HONE_SITE_CACHE
     std::filesystem::path
-        user;  ///< HONE_CACHE, else $XDG_CACHE_HOME/hone/cache.db, else ~/.cache/hone/cache.db
+        user;  ///< HONE_CACHE, else $XDG_CACHE_HOME/hone/cache.db, else ~/.cache/hone/cache.db; empty: none
 };
-/// Throws CacheError (unusable) when no place is known: HOME, XDG_CACHE_HOME and HONE_CACHE are all unset.
+/// Throws CacheError (unusable) when no place is known for the user's: HONE_CACHE is unset, and
+/// XDG_CACHE_HOME and HOME are unset or relative.
 [[nodiscard]] LayerPaths layer_paths();
+/// LayerPaths::site, which asks for no place of the user's.
+[[nodiscard]] std::optional<std::filesystem::path> site_path();
 
 /// The bundles that ship with this build; none with HONE_PACKAGED=off.
 [[nodiscard]] std::span<const PackagedBundle> packaged_layer();
+/// What HONE_PACKAGED says that it cannot; empty: nothing.
+[[nodiscard]] std::string packaged_fault();
 
 struct LoadedWinner {
     Trial trial;

@@ -49,14 +49,15 @@ std::vector<StoredTrial> from_databases(Databases which, const Console& console,
         }
     };
     try {
-        const cache::LayerPaths paths = cache::layer_paths();
+        const std::filesystem::path user = cache::layer_paths().user;
         std::error_code error;  // which reading it says
-        const bool has_users = std::filesystem::exists(paths.user, error) || error;
-        if (which == Databases::all && has_users) read(paths.user, "user");
-        if (paths.site) read(*paths.site, "site");  // somebody has named it: it should be there
+        const bool has_users = std::filesystem::exists(user, error) || error;
+        if (which == Databases::all && has_users) read(user, "user");
     } catch (const cache::CacheError& nowhere) {
         console.warn(nowhere.what());
     }
+    if (const auto site = cache::site_path())
+        read(*site, "site");  // somebody has named it: it should be there
     return all;
 }
 
@@ -84,6 +85,7 @@ std::vector<cache::Trial> read_packaged(const cache::PackagedBundle& bundle,
 /// What `is_wanted` says of families and static fields is all that is read.
 template <class IsWanted>
 void append_packaged(std::vector<StoredTrial>& all, IsWanted is_wanted, Rows rows, const Console& console) {
+    if (const std::string fault = cache::packaged_fault(); !fault.empty()) console.warn(fault);
     for (const cache::PackagedBundle& bundle : cache::packaged_layer()) {
         std::vector<const cache::PackagedRows*> parts;
         for (const cache::PackagedRows& part : bundle.rows)

@@ -10,17 +10,16 @@
 namespace hone::runtime {
 namespace {
 
-/// nullopt: no files, the packaged layer alone.
+/// nullopt: no files, the packaged layer alone. The site's may be there where no place for the user's is
+/// known.
 std::optional<cache::LayerPaths> cache_files(const RuntimeOptions& options, const WarningSink& warn) {
     if (!options.use_cache) return std::nullopt;
     cache::LayerPaths paths;
     try {
         paths = cache::layer_paths();
     } catch (const cache::CacheError& error) {
-        if (options.cache_file.empty()) {
-            warn(fmt::format("no tuning cache: {}", error.what()));
-            return std::nullopt;
-        }
+        if (options.cache_file.empty()) warn(fmt::format("no tuning cache: {}", error.what()));
+        paths.site = cache::site_path();
     }
     if (!options.cache_file.empty()) paths.user = options.cache_file;
     return paths;
@@ -77,7 +76,7 @@ Snapshot take_snapshot(const DeviceSession& session, const RuntimeOptions& optio
     };
     const std::optional<cache::LayerPaths> paths = cache_files(options, noted);
     cache::Winners winners(paths, session.gpu(), toolchain, noted);
-    if (paths) images.cache = open_image_cache(paths->user, images);
+    if (paths && !paths->user.empty()) images.cache = open_image_cache(paths->user, images);
     return {std::move(winners), std::move(images)};
 }
 

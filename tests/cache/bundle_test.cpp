@@ -279,6 +279,8 @@ TEST_CASE("a bundle may say what it is for") {
     CHECK(read_whole_bundle(write_bundle({}, BundlePurpose{"gpt2", {}}), "file.json").purpose->name ==
           "gpt2");
     CHECK(purpose_name("a b/[c].json") == "a_b__c_.json");
+    const BundlePurpose longest{purpose_name(std::string(2000, 'a')), {}};
+    CHECK(read_whole_bundle(write_bundle({}, longest), "file.json").purpose->name == std::string(512, 'a'));
 }
 
 TEST_CASE("a purpose that is none is refused") {
@@ -296,6 +298,8 @@ TEST_CASE("a purpose that is none is refused") {
         CHECK(refusal(changed) != "");
         CHECK_THROWS_AS((void)read_whole_bundle(changed, "file.json"), BundleError);
     }
+    const std::string endless = write_bundle({}, BundlePurpose{std::string(513, 'a'), {}});
+    CHECK(refusal(endless).find("'for' has a longer name than 512 characters") != std::string::npos);
 }
 
 TEST_CASE("a winner whose measurement was disturbed is written, without what disturbed it") {

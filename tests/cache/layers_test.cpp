@@ -56,8 +56,17 @@ TEST_CASE("the cache's place comes from HONE_CACHE, then XDG_CACHE_HOME, then HO
     CHECK_FALSE(layer_paths(environment).site);
     environment.xdg_cache_home = "relative";  // the XDG specification says to ignore it
     CHECK(layer_paths(environment).user == "/h/.cache/hone/cache.db");
-    environment.home = "relative";
+    environment.home = "home";
     CHECK(kind_of_error([&] { (void)layer_paths(environment); }) == "unusable");
+    std::string why;
+    try {
+        (void)layer_paths(environment);
+    } catch (const CacheError& error) {
+        why = error.what();
+    }
+    CHECK(why ==
+          "no place for the cache is known: HONE_CACHE is unset, XDG_CACHE_HOME is 'relative', no absolute "
+          "path and HOME is 'home', no absolute path");
     CHECK(kind_of_error([&] { (void)layer_paths(Environment{}); }) == "unusable");
 }
 
@@ -75,6 +84,39 @@ TEST_CASE("empty environment variables count as unset") {
               (void)Winners(h100(), toolchain(), [&](const std::string& text) { warnings.push_back(text); });
               require(warnings.size() == 1, "warnings: " + std::to_string(warnings.size()));
           }) == "");
+}
+
+TEST_CASE("the site cache is read where no place for the user's is known") {
+    const TemporaryDirectory directory;
+    const fs::path site = directory / "site.db";
+    store(site, sample_winner(1));
+    CHECK(in_child([&] {
+              for (const char* name : {"HONE_CACHE", "XDG_CACHE_HOME", "HOME"}) ::unsetenv(name);
+              ::setenv("HONE_SITE_CACHE", site.c_str(), 1);
+              ::setenv("HONE_PACKAGED", "off", 1);
+              const Trial stored = sample_winner(1);
+              const Winners winners(h100(), toolchain(), nullptr);
+              require(winners.of(stored.key.family, stored.key.static_fields).winners.size() == 1,
+                      "the site's winner is left out");
+          }) == "");
+}
+
+TEST_CASE("a word that HONE_PACKAGED does not know is a warning") {
+    for (const auto& [word, warned] : {std::pair{"off", 0}, {"on", 0}, {"", 0}, {"no", 1}, {"OFF", 1}}) {
+        CAPTURE(word);
+        CHECK(in_child([&, word = word, warned = warned] {
+                  ::setenv("HONE_PACKAGED", word, 1);
+                  ::setenv("HOME", "/nonexistent", 1);
+                  int warnings = 0;
+                  (void)Winners(h100(), toolchain(), [&](const std::string& text) {
+                      require(
+                          text.starts_with(std::string("HONE_PACKAGED is '") + word + "', allowed: off, on"),
+                          text);
+                      ++warnings;
+                  });
+                  require(warnings == warned, "warnings: " + std::to_string(warnings));
+              }) == "");
+    }
 }
 
 TEST_CASE("trust depends on GPU, template and toolchain") {
