@@ -148,7 +148,9 @@ Arch arch_to_compile_for(const std::string& name) {
     if (!name.empty()) return arch_named(name);
     const Gpus gpus = find_gpus();
     if (!gpus.devices.empty()) return gpus.devices.front().traits.arch();
-    throw Failure::usage("no_arch", "no GPU here to compile for: name one with --arch", "--arch sm_90a");
+    throw Failure::usage("no_arch",
+                         fmt::format("no GPU here to compile for: name one with --arch ({})", gpus.why_none),
+                         "--arch sm_90a");
 }
 
 /// Of the last candidate that failed.

@@ -47,6 +47,9 @@ constexpr std::array environment_variables{"HONE_CACHE",
                                            "HONE_PACKAGED",
                                            "HONE_DATA_DIR",
                                            "HONE_CAPTURE",
+                                           "HONE_CHECK_INDICES",
+                                           "HONE_SENTENCEPIECE_LIBRARY",
+                                           "HONE_HTTP_LIBRARY",
                                            "HONE_CUDA_LIBRARY",
                                            "HONE_NVRTC_LIBRARY",
                                            "HONE_NVML_LIBRARY",
@@ -113,7 +116,13 @@ void check_gpus(const Gpus& gpus, Findings& findings) {
                                         device.traits.memory_bytes_per_s / 1e12)});
         const auto nvml = runtime::NvmlDevice::open(runtime::pci_bus_id(*driver, device.ordinal));
         if (nvml == nullptr) {
-            findings.push_back({what + " NVML", Level::warning, "not available",
+            const std::string named = runtime::environment_variable("HONE_NVML_LIBRARY");
+            findings.push_back({what + " NVML", Level::warning,
+                                named.empty()
+                                    ? "not available"
+                                    : fmt::format("not available from {}, which HONE_NVML_LIBRARY names, "
+                                                  "and no other is tried",
+                                                  named),
                                 "tuning works, but cannot see throttling or other processes"});
             continue;
         }

@@ -38,7 +38,10 @@ namespace hone::decoder {
     try {
         return runtime::SharedLibrary::open_first(what, module_places(file, variable), "");
     } catch (const runtime::LibraryError& error) {
-        throw DecoderError(fmt::format("{}: {}; {}", needs, error.what(), remedy));
+        const bool is_named = !runtime::environment_variable(variable).empty();
+        throw DecoderError(fmt::format(
+            "{}: {}; {}", needs, error.what(),
+            is_named ? fmt::format("{} names it, and no other is tried", variable) : std::string(remedy)));
     }
 }
 

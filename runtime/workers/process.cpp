@@ -12,10 +12,17 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/system/environment.h"
 #include "runtime/workers/entry.h"
 
 namespace hone::runtime {
 namespace {
+
+[[noreturn]] void throw_cannot_start(const std::filesystem::path& program, const char* why) {
+    const bool is_named = program == read_environment().worker;
+    throw WorkerError("cannot start " + program.string() +
+                      (is_named ? ", which HONE_WORKER_EXECUTABLE names: " : ": ") + why);
+}
 
 struct SpawnSettings {
     posix_spawn_file_actions_t actions;
@@ -84,7 +91,7 @@ pid_t spawn(const std::filesystem::path& program, std::string_view kind, int soc
     pid_t pid = -1;
     const int error = posix_spawn(&pid, program.c_str(), &settings.actions, &settings.attributes,
                                   arguments.data(), environment.data());
-    if (error != 0) throw WorkerError("cannot start " + program.string() + ": " + std::strerror(error));
+    if (error != 0) throw_cannot_start(program, std::strerror(error));
     return pid;
 }
 
@@ -129,8 +136,7 @@ std::string WorkerEnding::text() const {
 
 WorkerProcess WorkerProcess::start(const std::filesystem::path& program, std::string_view kind,
                                    const std::string& setting) {
-    if (!program.is_absolute())
-        throw WorkerError("cannot start " + program.string() + ": a worker's program is an absolute path");
+    if (!program.is_absolute()) throw_cannot_start(program, "a worker's program is an absolute path");
     auto [ours, theirs] = socket_pair();
     const UniqueFd inherited = beyond_fixed(std::move(theirs));
     const pid_t pid = spawn(program, kind, inherited.get(), setting);

@@ -29,7 +29,7 @@ bool belongs_to(uid_t owner, const fs::path& path, mode_t kind) {
 
 fs::path own_worker_program() {
     const std::string named = read_environment().worker;
-    return named.empty() ? this_program : named;
+    return named.empty() || named == "off" ? this_program : named;
 }
 
 fs::path dispatch_worker_program() {

@@ -5,7 +5,8 @@
 
 namespace hone::runtime {
 
-/// Of a program that calls is_worker(): HONE_WORKER_EXECUTABLE, or itself.
+/// Of a program that calls is_worker(): HONE_WORKER_EXECUTABLE, or itself, also where that is "off": it does
+/// not work without.
 [[nodiscard]] std::filesystem::path own_worker_program();
 
 /// Of a Runtime in whatever program: HONE_WORKER_EXECUTABLE, the program `hone` beside this library (in its

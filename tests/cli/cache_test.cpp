@@ -79,6 +79,43 @@ TEST_CASE("without HOME, XDG_CACHE_HOME and HONE_CACHE tuning ends with 5 and sa
     CHECK(sandbox.run({"doctor"}).code == 5);
 }
 
+TEST_CASE("a variable with a value that means nothing is named") {
+    Sandbox sandbox;
+    sandbox.use_fake_gpus();
+    sandbox.set("HONE_PACKAGED", "no");
+    CHECK(sandbox.run({"list"}).err.find("HONE_PACKAGED is 'no', allowed: off, on") != std::string::npos);
+    sandbox.set("HONE_PACKAGED", "off");
+    sandbox.set("HONE_CHECK_INDICES", "0");
+    sandbox.set("HONE_NVML_LIBRARY", "/nonexistent/nvml.so");
+    const std::string doctor = sandbox.run({"doctor"}).out;
+    CHECK(doctor.find("not available from /nonexistent/nvml.so, which HONE_NVML_LIBRARY names") !=
+          std::string::npos);
+    CHECK(doctor.find("HONE_CHECK_INDICES=0") != std::string::npos);
+    sandbox.set("HONE_CUDA_LIBRARY", "/nonexistent/cuda.so");
+    CHECK(sandbox.run({"compile", "--op", "rmsnorm", "--fields", "dtype=bf16 hidden=512"})
+              .err.find("/nonexistent/cuda.so") != std::string::npos);
+}
+
+TEST_CASE("HONE_WORKER_EXECUTABLE=off is for engines: tune starts its workers all the same") {
+    Sandbox sandbox;
+    sandbox.use_fake_gpus();
+    sandbox.set("HONE_WORKER_EXECUTABLE", "off");
+    CHECK(sandbox.run(tune_words).code == 0);
+    sandbox.set("HONE_WORKER_EXECUTABLE", "hone");
+    CHECK(sandbox.run({"tune", "--op", "rmsnorm", "--fields", "dtype=bf16 hidden=1536", "--tokens", "1"})
+              .err.find("which HONE_WORKER_EXECUTABLE names") != std::string::npos);
+}
+
+TEST_CASE("the site cache is listed where no place for the user's is known") {
+    Sandbox sandbox;
+    sandbox.use_fake_gpus();
+    REQUIRE(sandbox.run(tune_words).code == 0);
+    sandbox.set("HONE_SITE_CACHE", sandbox.path("cache/cache.db").string());
+    sandbox.unset("HOME");
+    sandbox.unset("HONE_CACHE");
+    CHECK(sandbox.run({"list"}).out.find("site") != std::string::npos);
+}
+
 TEST_CASE("a cache is not merged into itself, under whatever name") {
     Sandbox sandbox;
     tune_and_export(sandbox);

@@ -57,6 +57,16 @@ struct Served {
 
 }  // namespace
 
+TEST_CASE("a module that a variable names and that is none is refused with the variable") {
+    Sandbox sandbox;
+    sandbox.use_fake_gpus();
+    sandbox.set("HONE_HTTP_LIBRARY", "/nonexistent/http.so");
+    const Ended ended = sandbox.run({"serve", HONE_SOURCE_DIR "/examples/tiny-llama", "--port", "0"});
+    CHECK(ended.code == 2);
+    CHECK(ended.err.find("/nonexistent/http.so") != std::string::npos);
+    CHECK(ended.err.find("HONE_HTTP_LIBRARY names it, and no other is tried") != std::string::npos);
+}
+
 TEST_CASE("a model is served until Ctrl-C") {
     const Served served;
     const Ended ended = served.run([&](pid_t pid) {

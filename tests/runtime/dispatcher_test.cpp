@@ -267,6 +267,19 @@ TEST_CASE("with no home there is no cache, one warning, and dispatch goes on") {
     CHECK(machine.warnings.size() == 1);
 }
 
+TEST_CASE("HONE_CHECK_INDICES of another word than 0 and 1 is a warning") {
+    for (const auto& [word, warnings] : {std::pair{"true", 1}, {"1 ", 1}, {"0", 0}, {"1", 0}}) {
+        CAPTURE(word);
+        Machine machine;
+        const test::ScopedVariable variable("HONE_CHECK_INDICES", word);
+        const Runtime runtime(machine.options());
+        CHECK(std::ssize(machine.warnings) == warnings);
+        if (!machine.warnings.empty())
+            CHECK(machine.warnings[0] == std::string("HONE_CHECK_INDICES is '") + word +
+                                             "', allowed: 0, 1; indices are not checked");
+    }
+}
+
 TEST_CASE("use_cache = false leaves no trace on disk") {
     Machine machine;
     RuntimeOptions options = machine.options();

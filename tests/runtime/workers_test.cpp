@@ -62,14 +62,26 @@ TEST_CASE("a program that others could have put there is not started") {
     CHECK(program_beside(library).empty());
 }
 
+std::string why_not_started() {
+    try {
+        (void)WorkerProcess::start(own_worker_program(), "compile", "");
+    } catch (const WorkerError& error) {
+        return error.what();
+    }
+    return "";
+}
+
 TEST_CASE("HONE_WORKER_EXECUTABLE names the program, or says that there is none") {
     {
         const test::ScopedVariable named("HONE_WORKER_EXECUTABLE", "/opt/hone");
         CHECK(dispatch_worker_program() == "/opt/hone");
         CHECK(own_worker_program() == "/opt/hone");
+        CHECK(why_not_started() ==
+              "cannot start /opt/hone, which HONE_WORKER_EXECUTABLE names: No such file or directory");
     }
     const test::ScopedVariable named("HONE_WORKER_EXECUTABLE", "off");
     CHECK(dispatch_worker_program().empty());
+    CHECK(own_worker_program() == "/proc/self/exe");
 }
 
 TEST_CASE("a program that is no worker's is not started as one") {
@@ -82,8 +94,7 @@ TEST_CASE("a program that is no worker's is not started as one") {
 template <class Change>
 nlohmann::json answer(Change change) {
     const test::FakeMachine fakes;
-    const CompileRequest request{
-        .source = "rmsnorm/reference.cu", .constants = "", .arch = {9, 0, true}};
+    const CompileRequest request{.source = "rmsnorm/reference.cu", .constants = "", .arch = {9, 0, true}};
     nlohmann::json head = to_json(request);
     head["build"] = build_text(request);
     head["nvrtc"] = "13.0";
