@@ -80,10 +80,18 @@ void require_ours(const fs::path& path, const struct stat& status, OpenMode mode
                "set HONE_CACHE to a file in a directory of your own");
     }
     if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+        // A folder with the sticky bit is meant to be everybody's, as /tmp is.
+        const std::string hint =
+            (status.st_mode & S_ISVTX) != 0
+                ? fmt::format(
+                      "set HONE_CACHE to a file in a directory of your own, below '{}', say: mkdir -m 700",
+                      path.string())
+                : fmt::format(
+                      "run: chmod go-w '{}' (if it should be yours alone), or set HONE_CACHE to another "
+                      "place",
+                      path.string());
         refuse(path, fmt::format("may be written by other users (mode {:04o})", status.st_mode & 07777),
-               fmt::format(
-                   "run: chmod go-w '{}' (if it should be yours alone), or set HONE_CACHE to another place",
-                   path.string()));
+               hint);
     }
 }
 

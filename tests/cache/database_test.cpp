@@ -89,6 +89,24 @@ TEST_CASE("files and directories that others may write are refused and left alon
     CHECK(open_error(directory / "cache.db") == "");
 }
 
+TEST_CASE("a folder that is everybody's, as /tmp is, is not to be closed for a cache") {
+    const TemporaryDirectory directory;
+    const auto hint = [&](mode_t mode) -> std::string {
+        ::chmod(directory.path().c_str(), mode);
+        try {
+            static_cast<void>(Cache::open(directory / "cache.db"));
+        } catch (const CacheError& error) {
+            return error.hint();
+        }
+        return "";
+    };
+    CHECK(hint(0777).find("chmod go-w") != std::string::npos);
+    const std::string of_everybodys = hint(01777);
+    CHECK(of_everybodys.find("chmod") == std::string::npos);
+    CHECK(of_everybodys.find("a directory of your own, below '" + directory.path().string() + "'") !=
+          std::string::npos);
+}
+
 TEST_CASE("links are refused: locks and the write-ahead log go by the file's name") {
     const TemporaryDirectory directory;
     make_cache(directory / "real.db");
