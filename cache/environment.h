@@ -15,8 +15,7 @@ struct Environment {
     std::optional<std::string> hone_site_cache;
     std::optional<std::string> xdg_cache_home;
     std::optional<std::string> home;
-    std::optional<std::string>
-        hone_packaged;  ///< "off": do without the winners that ship with the build; "on"
+    std::optional<std::string> hone_packaged;  ///< "off": without the winners that ship with the build; "on"
 };
 
 /// Reads no variable in a program that runs with more rights than its caller.
