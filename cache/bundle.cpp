@@ -84,7 +84,7 @@ bool may_be_in_name(char c) {
 
 /// Brackets would end `winners` early (winners_text()); no name and no problem has one.
 BundlePurpose purpose_from(const json& member, std::string_view file_name) {
-    const auto refuse = [&](const char* what) {
+    const auto refuse = [&](const std::string& what) {
         throw BundleError(fmt::format(
             R"({}: 'for' {}; allowed: {{"name": "letters, digits, . _ -", "shares": {{PROBLEM: 0 to 1}}}})",
             file_name, what));
@@ -93,7 +93,8 @@ BundlePurpose purpose_from(const json& member, std::string_view file_name) {
         refuse("has other members");
     if (!member["name"].is_string() || !member["shares"].is_object()) refuse("has values of another kind");
     BundlePurpose purpose{.name = member["name"].get<std::string>(), .shares = {}};
-    if (purpose.name.size() > limits::text_bytes) refuse("has a longer name than 512 characters");
+    if (purpose.name.size() > limits::text_bytes)
+        refuse(fmt::format("has a longer name than {} characters", limits::text_bytes));
     if (purpose.name.empty() || !std::ranges::all_of(purpose.name, may_be_in_name)) refuse("has a bad name");
     for (const auto& [problem, share] : member["shares"].items()) {
         if (!share.is_number() || !(share.get<double>() >= 0 && share.get<double>() <= 1))

@@ -38,13 +38,6 @@ std::optional<std::filesystem::path> site_path(const Environment& environment) {
                                        : std::nullopt;
 }
 
-std::string packaged_fault(const Environment& environment) {
-    const std::string word = environment.hone_packaged.value_or("on");
-    if (word == "on" || word == "off") return {};
-    return fmt::format(
-        "HONE_PACKAGED is '{}', allowed: off, on; the winners that ship with the build are in use", word);
-}
-
 LayerPaths layer_paths(const Environment& environment) {
     LayerPaths paths{.site = site_path(environment), .user = {}};
     if (environment.hone_cache) {
@@ -68,10 +61,13 @@ LayerPaths layer_paths() { return layer_paths(read_environment()); }
 
 std::optional<std::filesystem::path> site_path() { return site_path(read_environment()); }
 
-std::string packaged_fault() { return packaged_fault(read_environment()); }
-
-std::span<const PackagedBundle> packaged_layer() {
-    if (read_environment().hone_packaged == "off") return {};
+std::span<const PackagedBundle> packaged_layer(const WarningSink& warn) {
+    const std::string word = read_environment().hone_packaged.value_or("on");
+    if (word == "off") return {};
+    if (word != "on" && warn)
+        warn(fmt::format(
+            "HONE_PACKAGED is '{}', allowed: off, on; the winners that ship with the build are in use",
+            word));
     return packaged_bundles();
 }
 

@@ -23,6 +23,5 @@ struct Environment {
 
 [[nodiscard]] LayerPaths layer_paths(const Environment& environment);
 [[nodiscard]] std::optional<std::filesystem::path> site_path(const Environment& environment);
-[[nodiscard]] std::string packaged_fault(const Environment& environment);
 
 }  // namespace hone::cache

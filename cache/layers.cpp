@@ -130,11 +130,6 @@ LayerPaths paths_or_warning(const WarningSink& warn) {
     }
 }
 
-std::span<const PackagedBundle> packaged_or_warning(const WarningSink& warn) {
-    if (const std::string fault = packaged_fault(); !fault.empty() && warn) warn(fault);
-    return packaged_layer();
-}
-
 }  // namespace
 
 Trust trust_of(const Trial& trial, const GpuKey& gpu, const Toolchain& toolchain) {
@@ -164,7 +159,7 @@ Winners::Winners(const std::optional<LayerPaths>& files, std::span<const Package
 
 Winners::Winners(const std::optional<LayerPaths>& files, GpuKey gpu, Toolchain toolchain,
                  const WarningSink& warn)
-    : Winners(files, packaged_or_warning(warn), std::move(gpu), std::move(toolchain), warn) {}
+    : Winners(files, packaged_layer(warn), std::move(gpu), std::move(toolchain), warn) {}
 
 Winners::Winners(GpuKey gpu, Toolchain toolchain, const WarningSink& warn)
     : Winners(paths_or_warning(warn), std::move(gpu), std::move(toolchain), warn) {}

@@ -26,19 +26,18 @@ struct LayerPaths {
 /// LayerPaths::site, which asks for no place of the user's.
 [[nodiscard]] std::optional<std::filesystem::path> site_path();
 
-/// The bundles that ship with this build; none with HONE_PACKAGED=off.
-[[nodiscard]] std::span<const PackagedBundle> packaged_layer();
-/// What HONE_PACKAGED says that it cannot; empty: nothing.
-[[nodiscard]] std::string packaged_fault();
+/// Called at most once a layer, with one sentence, when a layer cannot be read; dispatch goes on without it.
+using WarningSink = std::function<void(const std::string&)>;
+
+/// The bundles that ship with this build; none with HONE_PACKAGED=off. Another word than that and "on" is a
+/// warning.
+[[nodiscard]] std::span<const PackagedBundle> packaged_layer(const WarningSink& warn);
 
 struct LoadedWinner {
     Trial trial;
     Trust trust = Trust::unusable;
     std::string layer;  ///< "user", "site", "packaged"
 };
-
-/// Called at most once a layer, with one sentence, when a layer cannot be read; dispatch goes on without it.
-using WarningSink = std::function<void(const std::string&)>;
 
 /// Trust of a stored winner on this GPU with this toolchain and this build's templates.
 [[nodiscard]] Trust trust_of(const Trial&, const GpuKey&, const Toolchain&);

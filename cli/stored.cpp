@@ -85,8 +85,8 @@ std::vector<cache::Trial> read_packaged(const cache::PackagedBundle& bundle,
 /// What `is_wanted` says of families and static fields is all that is read.
 template <class IsWanted>
 void append_packaged(std::vector<StoredTrial>& all, IsWanted is_wanted, Rows rows, const Console& console) {
-    if (const std::string fault = cache::packaged_fault(); !fault.empty()) console.warn(fault);
-    for (const cache::PackagedBundle& bundle : cache::packaged_layer()) {
+    const auto warn = [&](const std::string& text) { console.warn(text); };
+    for (const cache::PackagedBundle& bundle : cache::packaged_layer(warn)) {
         std::vector<const cache::PackagedRows*> parts;
         for (const cache::PackagedRows& part : bundle.rows)
             if (is_wanted(part)) parts.push_back(&part);
