@@ -8,7 +8,6 @@
 #include <csignal>
 #include <new>
 #include <span>
-#include <system_error>
 
 #include "cli/command.h"
 #include "cli/declarations.h"
@@ -129,9 +128,7 @@ Outcome with_short_error(Outcome outcome) {
 /// Prints; a failure has a line on stderr, but where the reader has gone: it does not want more.
 bool print_all(std::string_view text, const Console& console) {
     if (print(text)) return true;
-    if (errno != EPIPE)
-        console.note(
-            fmt::format("error: stdout cannot be written: {}", std::generic_category().message(errno)));
+    if (errno != EPIPE) console.note("error: " + why_not_printed());
     return false;
 }
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <optional>
+#include <system_error>
 
 #include "kernel_templates/text.h"
 #include "runtime/system/environment.h"
@@ -76,6 +77,10 @@ bool print(std::string_view text) {
         }
     }
     return true;
+}
+
+std::string why_not_printed() {
+    return fmt::format("stdout cannot be written: {}", std::generic_category().message(errno));
 }
 
 }  // namespace hone::cli

@@ -38,5 +38,7 @@ void say(std::string_view text);
 
 /// Writes all of it to stdout; false when that failed (disk full, reader gone), and errno says why.
 [[nodiscard]] bool print(std::string_view text);
+/// That in words.
+[[nodiscard]] std::string why_not_printed();
 
 }  // namespace hone::cli

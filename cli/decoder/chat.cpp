@@ -40,9 +40,7 @@ std::optional<std::string> line_of_stdin() {
 bool print_answer(std::string_view text) {
     if (print(text)) return true;
     if (errno == EPIPE) return false;
-    throw Failure(ExitCode::failure,
-                  {"cannot_write",
-                   fmt::format("stdout cannot be written: {}", std::generic_category().message(errno)), ""});
+    throw Failure(ExitCode::failure, {"cannot_write", why_not_printed(), ""});
 }
 
 bool is_blank(std::string_view line) { return line.find_first_not_of(" \t\r") == std::string_view::npos; }
