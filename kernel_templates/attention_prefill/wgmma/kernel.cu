@@ -28,7 +28,7 @@
 // ones for a consumer's own threads, when they have cleared values or converted queries (queries.cuh).
 #include "attention_prefill/wgmma/consumer.cuh"
 #include "attention_prefill/wgmma/producer.cuh"
-#include "device/level_2.cuh"
+#include "device/places.cuh"
 
 namespace hone::attention_prefill::warpgroup {
 
@@ -46,20 +46,18 @@ __device__ inline void prepare(Layout layout, const Maps& maps) {
     prefetch_map(maps.value);
 }
 
-/// What says where queries and keys stand goes to level 2 while the block begins, 32 bytes a thread: each of
+/// What says where queries and keys stand goes to level 2 while the block begins, a part a thread: each of
 /// them is read behind the one before, from device memory where nothing has asked for it.
 __device__ inline void prefetch_places(const Call& call) {
-    constexpr int sector = 8;
-    const int first = static_cast<int>(threadIdx.x) * sector;
-    const auto fetch = [first](const int* from, int64 count) {
-        if (first < count) prefetch_level_2(from + first);
-    };
-    if constexpr (lengths == Lengths::paged) fetch(call.q_starts, call.batch + 1);
-    if constexpr (lengths != Lengths::none) fetch(call.kv_lengths, call.batch);
-    // Rows of the table may be further apart than what the last one has.
-    const int pages = (call.kv_len + page_size - 1) / page_size;
-    fetch(call.page_table,
-          (call.batch - 1) * call.page_table_stride + min(int64{pages}, call.page_table_stride));
+    const int first = static_cast<int>(threadIdx.x) * prefetched_integers;
+    if constexpr (packed) prefetch_integers(call.q_starts, first, call.batch + 1);
+    if constexpr (packs_keys) prefetch_integers(call.kv_starts, first, call.batch + 1);
+    if constexpr (lengths == Lengths::kv || lengths == Lengths::paged)
+        prefetch_integers(call.kv_lengths, first, call.batch);
+    if constexpr (paged) {
+        const int pages = (call.kv_len + page_size - 1) / page_size;
+        prefetch_integers(call.page_table, first, table_entries(call.batch, call.page_table_stride, pages));
+    }
 }
 
 /// Where pages are looked up, the first tile is found before the warps give registers away.
@@ -87,7 +85,7 @@ __device__ inline void run(const Maps& maps, const Call& call, const Sections& s
     const Layout layout{(shared_address(memory) + below) & ~below};
     const int warpgroup = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);
 
-    if constexpr (geometry.looks_up()) prefetch_places(call);
+    prefetch_places(call);
     if (threadIdx.x == 0) prepare(layout, maps);
     __syncthreads();
     if constexpr (programmatic) release_successor();
