@@ -17,13 +17,16 @@ A tunable that the change brings is named with --added, with the value that does
 Where device code names the tunable itself, its name is a symbol of every cubin of the variant: all differ then, though
 instructions may be the same (nvdisasm shows them).
 
+Of a change that is meant to change kernels, and leaves what each is chosen for, --trust has rows that differ carried over,
+too, as long as both programs compile them: they are the best choices that are known, with times of the kernels before, until
+bench/race_winners.py has them raced anew.
+
 Exit code: 0 when no row is stale any more, 1 when some are, 2 when a file cannot be read or a program fails.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import os
 import re
@@ -31,115 +34,13 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+from tuned_bundle import Bundle, Failed, Image, Trial, Variant, rendered, sha256
 
 TREE = Path(__file__).resolve().parent.parent
-CONTENDERS = ',"contenders":['  # no text of a row can hold it: quotes in texts are escaped
-HASH = re.compile(r',"template_hash":"([^"]*)"')
-# A bundle as `hone export` writes it; brackets stand in its array alone.
-BUNDLE = re.compile(
-    r'(\{\n"schema": "hone\.tuned/\d+",\n"sha256": ")([0-9a-f]{64})(",\n"winners": )(\[\n.*\])(.*)', re.DOTALL
-)
-
-Variant = Tuple[str, str]  # family and variant
 Added = Dict[Variant, Dict[str, str]]  # values of new tunables, by name
-
-
-class Failed(Exception):
-    """What ends the program with exit code 2."""
-
-
-class Image(NamedTuple):
-    """What a cubin is compiled from, but for the template."""
-
-    family: str
-    static_fields: str
-    candidate: str
-
-    @property
-    def kind(self) -> str:
-        """What is left without sizes: images of one kind compile much the same branches of their template."""
-        return re.sub(r"=[1-9]\d*", "=", self.static_fields)
-
-
-class Trial:
-    """A winner or a contender, as its object stands in a file."""
-
-    def __init__(self, text: str, winner: Optional[Trial]) -> None:
-        self.text = text
-        own = json.loads(text)
-        named = {name: own[name] for name in ("candidate", "template_hash") if name in own}
-        self.facts: Dict[str, Any] = own if winner is None else {**winner.facts, **named}
-        self.is_winner = winner is None
-        self.hash: str = self.facts["template_hash"]
-        self.candidate: str = self.facts["candidate"]
-        self.problem = "{family} {static_fields} {dynamic_fields}".format(**self.facts)
-        self.variant: Variant = (self.facts["family"], self.candidate.split()[0])
-
-    @property
-    def image(self) -> Image:
-        return Image(self.facts["family"], self.facts["static_fields"], self.candidate)
-
-    @property
-    def arch(self) -> str:
-        major, minor = self.facts["compute_major"], self.facts["compute_minor"]
-        return f"sm_{major}{minor}{'a' if major >= 9 else ''}"
-
-    def rewritten(self, candidate: str, hash_: str, winners_hash: str) -> str:
-        """A contender says its hash where it is not the winner's."""
-        text = self.text.replace(json.dumps(self.candidate), json.dumps(candidate), 1)
-        member = f',"template_hash":"{hash_}"' if self.is_winner or hash_ != winners_hash else ""
-        if HASH.search(text):
-            return HASH.sub(member, text, count=1)
-        return re.sub(r'("median_us":[^,}]+)', lambda found: found[1] + member, text, count=1)
-
-
-class Row:
-    """A winner, and behind it its contenders."""
-
-    def __init__(self, line: str) -> None:
-        head, mark, rest = line.partition(CONTENDERS)
-        winner = Trial(head + "}" if mark else head, None)
-        self.trials = [winner, *(Trial(text, winner) for text in _objects(rest[:-2]))]
-        if line != rendered([trial.text for trial in self.trials]):
-            raise ValueError("a row is not written as `hone export` writes it")
-
-
-def _objects(text: str) -> Iterator[str]:
-    begin = 0
-    while begin < len(text):
-        _, end = json.JSONDecoder().raw_decode(text, begin)
-        yield text[begin:end]
-        begin = end + 1
-
-
-def rendered(texts: List[str]) -> str:
-    winner, *contenders = texts
-    return winner[:-1] + CONTENDERS + ",".join(contenders) + "]}" if contenders else winner
-
-
-class Bundle:
-    """A file of winners. Raises Failed for one that `hone export` has not written."""
-
-    def __init__(self, file: Path) -> None:
-        self.file = file
-        found = BUNDLE.fullmatch(file.read_text(encoding="utf-8"))
-        if found is None or found[2] != _sha256(found[4]):
-            raise Failed(f"{file}: is no bundle as `hone export` writes it, or was changed since")
-        self._parts = found.groups()
-        try:
-            self.rows = [Row(line) for line in found[4][2:-2].split(",\n") if line]
-        except (ValueError, KeyError) as error:
-            raise Failed(f"{file}: {error}") from error
-
-    def text(self, lines: List[str]) -> str:
-        array = "[\n" + ",\n".join(lines) + "\n]" if lines else "[\n]"
-        begin, _, between, _, end = self._parts
-        return begin + _sha256(array) + between + array + end
-
-
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+OTHER = "other "  # begins what is said of a kernel that both programs compile
 
 
 class Kernel(NamedTuple):
@@ -207,18 +108,19 @@ class Program:
 
 def _bundle_of(rows: List[Dict[str, Any]]) -> str:
     array = "[\n" + ",\n".join(map(json.dumps, rows)) + "\n]"
-    return f'{{"schema": "hone.tuned/3", "sha256": "{_sha256(array)}", "winners": {array}}}'
+    return f'{{"schema": "hone.tuned/3", "sha256": "{sha256(array)}", "winners": {array}}}'
 
 
 class Change:
     """What lies between two programs, for rows that carry the hashes of the first one."""
 
-    def __init__(self, before: Program, after: Program, added: Added) -> None:
+    def __init__(self, before: Program, after: Program, added: Added, trust: bool) -> None:
         self.before = before
         self.after = after
         self._added = added
+        self._trust = trust
         self.differences: Dict[Tuple[str, str], str] = {}  # by problem and candidate; "" where there is none
-        self._differ: Dict[Variant, bool] = {}  # of variants that were compared, whether anything does
+        self._parted: Dict[Variant, bool] = {}  # of variants that were compared, whether some row stays behind
 
     def candidate(self, trial: Trial) -> str:
         """As the program after it writes it."""
@@ -242,25 +144,29 @@ class Change:
             other = there.get((trial.problem, self.candidate(trial)))
             difference = _difference(one, other)
             self.differences[trial.problem, trial.candidate] = difference
-            self._differ[trial.variant] = self._differ.get(trial.variant, False) or difference != ""
+            self._parted[trial.variant] = self._parted.get(trial.variant, False) or self._parts(difference)
 
     def hash(self, trial: Trial) -> str:
         """The one that it carries from now on."""
         if not self.concerns(trial):
             return trial.hash
         known = self.differences.get((trial.problem, trial.candidate))
-        differs = self._differ[trial.variant] if known is None else known != ""
-        return trial.hash if differs else self.after.hashes[trial.variant]
+        stays = self._parted[trial.variant] if known is None else self._parts(known)
+        return trial.hash if stays else self.after.hashes[trial.variant]
 
     def is_stale(self, trial: Trial) -> bool:
         return self.hash(trial) != self.after.hashes.get(trial.variant)
+
+    def _parts(self, difference: str) -> bool:
+        """Whether the row of such a kernel stays behind."""
+        return difference != "" and not (self._trust and difference.startswith(OTHER))
 
 
 def _difference(one: Optional[Kernel], other: Optional[Kernel]) -> str:
     if one is None or other is None:
         return f"not compiled by the program {'before' if one is None else 'after'} the change"
     same = {"machine code": one.image == other.image, "launches": one.plan == other.plan}
-    return "" if all(same.values()) else "other " + " and ".join(what for what in same if not same[what])
+    return "" if all(same.values()) else OTHER + " and ".join(what for what in same if not same[what])
 
 
 def chosen(trials: List[Trial], sample: Optional[int]) -> List[Trial]:
@@ -297,6 +203,8 @@ def report(trials: List[Trial], change: Change, drop: bool) -> None:
         compared = {trial.image for trial in its if (trial.problem, trial.candidate) in change.differences}
         parts = [f"{len(compared)} images compared"] if change.concerns(its[0]) else [f"{hash_} is of neither program"]
         parts += [f"{counted(carried)} carried over"] if carried else []
+        trusted = sum(1 for trial in carried if change.differences.get((trial.problem, trial.candidate)))
+        parts += [f"{trusted} of them with another kernel"] if trusted else []
         parts += [f"{counted(stale)} {'dropped' if drop else 'left stale'}"] if stale else []
         print(f"{' '.join(variant)}: {', '.join(parts)}")
         differing = {(trial.problem, trial.candidate): None for trial in stale}
@@ -330,7 +238,8 @@ def added_tunables(words: List[str]) -> Added:
 def carry(options: argparse.Namespace, folder: Path) -> int:
     bundles = [Bundle(file) for file in options.files]
     added = added_tunables(options.added)
-    change = Change(Program(options.before, folder / "before"), Program(options.after, folder / "after"), added)
+    before, after = (Program(path, folder / name) for path, name in ((options.before, "before"), (options.after, "after")))
+    change = Change(before, after, added, options.trust)
     trials = [trial for bundle in bundles for row in bundle.rows for trial in row.trials]
     change.compare(chosen([trial for trial in trials if change.concerns(trial)], options.sample))
     report(trials, change, options.drop)
@@ -346,6 +255,7 @@ def main() -> int:
     parser.add_argument("--after", type=Path, required=True, help="hone of a build with it")
     parser.add_argument("--sample", type=int, metavar="N", help="compare N images of problems that differ in sizes")
     parser.add_argument("--added", action="append", default=[], metavar="FAMILY.VARIANT.TUNABLE=VALUE")
+    parser.add_argument("--trust", action="store_true", help="carry rows over whose kernels differ, too")
     parser.add_argument("--drop", action="store_true", help="take stale rows and contenders out of the files")
     parser.add_argument("-j", "--jobs", type=int, metavar="N", help="compile on N cores (default: all)")
     options = parser.parse_args()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import subprocess
@@ -12,6 +11,7 @@ import unittest
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
+from bundles import bundle, contender, row
 from fakes import PROGRAM, TREE
 
 CARRY = TREE / "bench" / "carry_winners.py"
@@ -45,28 +45,6 @@ else:
         del data["kernels"]
 print(json.dumps({{"ok": True, "data": data}}))
 """
-
-
-def row(candidate: str, hash_: str, *contenders: str, tokens: int = 1, static: str = "dtype=bf16 in=64") -> str:
-    """As `hone export` writes it, but for members that do not matter here."""
-    facts = {
-        "family": "linear", "static_fields": static, "dynamic_fields": f"tokens={tokens}", "candidate": candidate,
-        "median_us": 1.25, "gpu_name": "Made Up", "compute_major": 9, "compute_minor": 0, "template_hash": hash_,
-        "created_at": 7,
-    }  # fmt: skip
-    text = json.dumps(facts, separators=(",", ":"))
-    return text[:-1] + ',"contenders":[' + ",".join(contenders) + "]}" if contenders else text
-
-
-def contender(candidate: str, hash_: Optional[str] = None) -> str:
-    own = f'"template_hash":"{hash_}",' if hash_ else ""
-    return f'{{"candidate":"{candidate}","median_us":2.5e-01,{own}"stage":"final_round"}}'
-
-
-def bundle(*rows: str) -> str:
-    array = "[\n" + ",\n".join(rows) + "\n]" if rows else "[\n]"
-    sha256 = hashlib.sha256(array.encode()).hexdigest()
-    return f'{{\n"schema": "hone.tuned/3",\n"sha256": "{sha256}",\n"winners": {array},\n"for": {{"name": "a"}}\n}}\n'
 
 
 class Carry(unittest.TestCase):
@@ -130,6 +108,14 @@ class Carry(unittest.TestCase):
         self.assertIn("not compiled by the program after the change: linear dtype=bf16 in=64 tokens=4: a n=4\n", printed)
         self.assertIn("1 winners and 0 contenders carried over, 3 winners and 4 contenders left stale", printed)
         self.expect(0, rows, [row("a n=1", NEW)], "--drop")
+
+    def test_rows_that_differ_are_carried_over_where_that_is_trusted_but_not_what_does_not_compile(self) -> None:
+        self.stand_in("after", {"linear a": NEW}, {"a n=2": {"image": "j"}, "a n=4": {"image": ""}})
+        rows = [row(f"a n={n}", OLD, contender("a n=9"), tokens=n) for n in (1, 2)]
+        printed = self.expect(0, rows, [text.replace(OLD, NEW) for text in rows], "--trust")
+        self.assertIn("2 winners and 2 contenders carried over, 1 of them with another kernel", printed)
+        gone = row("a n=4", OLD, tokens=4)
+        self.assertIn("not compiled by the program after the change", self.expect(1, [gone], [gone], "--trust"))
 
     def test_rows_of_neither_program_are_left_until_they_are_dropped(self) -> None:
         gone = row("c n=1", OTHER, tokens=2)
