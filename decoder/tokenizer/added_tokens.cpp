@@ -160,10 +160,13 @@ std::vector<TextSection> AddedTokens::split(std::string_view text, const Finder&
         std::size_t end = behind = at + token.found.size();
         if (token.special && !parse_special) continue;
         if (token.single_word && !stands_alone(text.substr(0, begin), text.substr(end))) continue;
-        // The white space may belong to the token before, which then keeps it.
-        if (token.lstrip && begin > done) begin = done + stripped_end(text.substr(done, begin - done));
+        // The white space may belong to the token before, which then keeps it; if that is all of it, the
+        // token is none.
+        if (token.lstrip)
+            begin = begin > done ? done + stripped_end(text.substr(done, begin - done)) : done;
         if (token.rstrip && end >= blank_end) blank_end = end + leading_white_space(text.substr(end));
         if (token.rstrip) end = blank_end;
+        if (begin >= end) continue;
         if (done < begin) out.push_back({text.substr(done, begin - done)});
         out.push_back({text.substr(begin, end - begin), token.id});
         done = end;
