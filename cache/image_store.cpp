@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 #include <span>
 #include <string_view>
@@ -26,6 +27,12 @@ constexpr std::string_view row_columns =
     "checksum, "
     "length, cubin";
 
+/// A row's length where it can be true. Sums of what damage has put there would overflow, and intact images
+/// would make room for it.
+std::string likely_length() {
+    return fmt::format("iif(length BETWEEN 0 AND {}, length, 0)", most_image_bytes);
+}
+
 std::string key_of(const ImageKey& key) {
     Fingerprint print("hone.image-key/1");
     print.text(key.template_hash).text(key.static_fields).text(key.candidate);
@@ -42,6 +49,7 @@ std::string checksum_of(const ImageKey& key, const Image& image) {
 
 /// Fewer bytes than `length` are compressed ones; what cannot be uncompressed comes back empty.
 std::vector<std::byte> uncompressed(std::vector<std::byte> stored, std::int64_t length) {
+    if (length > most_image_bytes) return {};
     if (length <= static_cast<std::int64_t>(stored.size())) return stored;
     return decompress(stored, static_cast<std::size_t>(length)).value_or(std::vector<std::byte>());
 }
@@ -95,6 +103,10 @@ void delete_key(const Connection& connection, const std::string& key) {
     statement.run();
 }
 
+std::int64_t total_length(const Connection& connection) {
+    return connection.integer(fmt::format("SELECT coalesce(sum({}), 0) FROM image", likely_length()));
+}
+
 }  // namespace
 
 PackedImage pack(const ImageKey& key, const Image& image) {
@@ -120,7 +132,8 @@ FoundImage find_image(const Connection& connection, const ImageKey& key) {
 
 void insert_image(const Connection& connection, const ImageKey& key, const PackedImage& image,
                   std::int64_t limit_bytes) {
-    if (image.length > limit_bytes || is_stored(connection, key_of(key), image.checksum)) return;
+    if (image.length > std::min(limit_bytes, most_image_bytes)) return;
+    if (is_stored(connection, key_of(key), image.checksum)) return;
     Transaction transaction(connection, Transaction::Kind::write);
     delete_key(connection, key_of(key));
     delete_least_used_images(connection, limit_bytes - image.length);
@@ -142,15 +155,16 @@ std::int64_t delete_all_images(const Connection& connection) {
 }
 
 bool has_more_images_than(const Connection& connection, std::int64_t limit_bytes) {
-    return connection.integer("SELECT coalesce(sum(length), 0) FROM image") > limit_bytes;
+    return total_length(connection) > limit_bytes;
 }
 
 RemovedImages delete_least_used_images(const Connection& connection, std::int64_t limit_bytes) {
-    std::int64_t total = connection.integer("SELECT coalesce(sum(length), 0) FROM image");
+    std::int64_t total = total_length(connection);
     if (total <= limit_bytes) return {};
     RemovedImages removed;
     std::vector<std::string> keys;
-    Statement statement(connection, "SELECT key, length FROM image ORDER BY last_used, key");
+    Statement statement(connection,
+                        fmt::format("SELECT key, {} FROM image ORDER BY last_used, key", likely_length()));
     while (total > limit_bytes && statement.step()) {
         keys.push_back(statement.text());
         const std::int64_t length = statement.integer();
@@ -204,7 +218,9 @@ UselessImages find_lost_images(const Connection& connection) {
     found.newest_trial = connection.integer("SELECT coalesce(max(rowid), 0) FROM trial");
     const std::set<Made> known = tried(connection, "1");
     const std::set<Made> kept = tried(connection, keep_their_images);
-    Statement statement(connection, "SELECT key, length, static_fields, candidate, template_hash FROM image");
+    Statement statement(
+        connection,
+        fmt::format("SELECT key, {}, static_fields, candidate, template_hash FROM image", likely_length()));
     while (statement.step()) {
         std::string key = statement.text();
         const std::int64_t length = statement.integer();
@@ -252,8 +268,8 @@ void visit_images(const Connection& connection, const std::function<void(const V
         "typeof(key) = 'text' AND typeof(template_hash) = 'text' AND typeof(static_fields) = 'text' AND "
         "typeof(candidate) = 'text' AND typeof(arch) = 'text' AND typeof(nvrtc) = 'text' AND "
         "typeof(options) = 'text' AND typeof(checksum) = 'text'";
-    Statement statement(connection, fmt::format("SELECT rowid, length, last_used, {}, key, {} FROM image",
-                                                are_texts, row_columns));
+    Statement statement(connection, fmt::format("SELECT rowid, {}, last_used, {}, key, {} FROM image",
+                                                likely_length(), are_texts, row_columns));
     while (statement.step()) {
         VisitedImage image{
             .row = statement.integer(), .length = statement.integer(), .last_used = statement.integer()};

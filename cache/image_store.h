@@ -15,6 +15,8 @@
 namespace hone::cache {
 
 inline constexpr std::int64_t default_image_limit_bytes = std::int64_t{2} << 30;
+/// Bytes of the largest image that is kept: what a row says beyond is damage.
+inline constexpr std::int64_t most_image_bytes = std::int64_t{512} << 20;
 
 struct FoundImage {
     std::optional<Image> image{};
@@ -40,7 +42,7 @@ RemovedImages delete_least_used_images(const sqlite::Connection& connection, std
 
 struct VisitedImage {
     std::int64_t row = 0;
-    std::int64_t length = 0;     ///< bytes
+    std::int64_t length = 0;     ///< bytes; 0 where what stands there cannot be true
     std::int64_t last_used = 0;  ///< ms since 1970
     std::string key{};           ///< as it stands there
     bool intact = false;         ///< content and key match

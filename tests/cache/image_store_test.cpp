@@ -119,6 +119,24 @@ TEST_CASE("past the size limit the least recently used images go first") {
     CHECK(cache.stats().image_bytes == 0);
 }
 
+// Their sum overflowed, which ended each store and gc; one of them alone pushed all others out.
+TEST_CASE("lengths that cannot be true make no room, and gc removes their rows") {
+    const TemporaryDirectory directory;
+    const auto file = directory / "cache.db";
+    Cache cache = Cache::open(file);
+    for (int i = 0; i < 4; ++i) cache.store_image(sample_image_key(i), sample_image(i));
+    run_sql(file,
+            "UPDATE image SET last_used = 1000, length = CASE candidate WHEN 'simple threads=0' THEN "
+            "9223372036854775807 WHEN 'simple threads=1' THEN 9223372036854775806 ELSE length END");
+    cache.store_image(sample_image_key(4), sample_image(4));
+    CHECK(cache.stats().images == 5);
+    const GcReport report = cache.gc();
+    CHECK(report.images_removed == 2);
+    CHECK(report.bytes_freed == 0);
+    for (int i = 2; i < 5; ++i) CHECK(cache.image(sample_image_key(i)));
+    CHECK(cache.verify().ok);
+}
+
 TEST_CASE("reading an image notes its use once a day, not each time") {
     const TemporaryDirectory directory;
     const auto file = directory / "cache.db";
