@@ -1,6 +1,7 @@
 #include "cache/maintenance.h"
 
 #include <algorithm>
+#include <sstream>
 #include <string>
 
 #include <fmt/format.h>
@@ -11,6 +12,7 @@
 #include "cache/schema_check.h"
 #include "cache/trial_store.h"
 #include "cache/validator.h"
+#include "kernel_templates/text.h"
 
 namespace hone::cache {
 namespace {
@@ -23,8 +25,11 @@ using sqlite::Transaction;
 void check_structure(const Connection& connection, VerifyReport& report) {
     Statement statement(connection, "PRAGMA integrity_check(20)");
     while (statement.step()) {
-        const std::string line = statement.text();
-        if (line != "ok") report.problems.push_back(line);
+        // What it finds in pages comes as one text, below a heading.
+        std::istringstream lines(statement.text());
+        for (std::string line; std::getline(lines, line);) {
+            if (line != "ok" && !line.starts_with("***")) report.problems.push_back(line);
+        }
     }
     try {
         require_schema(connection, migrations(), migrations().back().to);
@@ -39,7 +44,7 @@ void check_content(const Connection& connection, VerifyReport& report) {
         ++report.trials_checked;
         if (trial == nullptr) {
             report.problems.push_back(
-                fmt::format("trial {}: its content does not match its identity", identity));
+                fmt::format("trial {}: its content does not match its identity", printable(identity)));
         } else if (const std::optional<Fault> fault = fault_of(*trial, now)) {
             report.problems.push_back(describe(*fault, *trial));
         }
@@ -48,7 +53,7 @@ void check_content(const Connection& connection, VerifyReport& report) {
         ++report.images_checked;
         if (!image.intact)
             report.problems.push_back(
-                fmt::format("image {}: its content does not match its checksum", image.key));
+                fmt::format("image {}: its content does not match its checksum", printable(image.key)));
     });
 }
 

@@ -193,6 +193,15 @@ auto by_key_and_place(const Row& row) {
                       newest_first(row.trial->created_at), std::string_view(row.identity));
 }
 
+/// What a row that is there already gets: nothing where it is the same; where it is not, although its
+/// identity says so, it is damaged, and what it was comes back.
+std::string on_conflict() {
+    std::string excluded = "excluded.";
+    for (const char c : columns) excluded += c == ' ' ? " excluded." : std::string(1, c);
+    return fmt::format("ON CONFLICT (identity) DO UPDATE SET ({0}) = ({1}) WHERE ({0}) IS NOT ({1})", columns,
+                       excluded);
+}
+
 void require_finite(const Trial& trial) {
     if (is_finite(trial)) return;
     throw std::invalid_argument(fmt::format("trial of {} {} {}: a time or energy is not a finite number",
@@ -209,8 +218,7 @@ std::int64_t insert_trials(const Connection& connection, std::span<const Trial> 
     // Not INSERT OR IGNORE: that would also swallow a row that breaks a CHECK.
     Statement statement(
         Statement::Kept{}, connection,
-        fmt::format("INSERT INTO trial ({}, imported) VALUES ({}) ON CONFLICT (identity) DO NOTHING", columns,
-                    marks));
+        fmt::format("INSERT INTO trial ({}, imported) VALUES ({}) {}", columns, marks, on_conflict()));
     std::int64_t added = 0;
     for (const Trial& trial : trials) {
         bind_trial(statement, trial);

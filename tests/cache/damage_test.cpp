@@ -142,6 +142,56 @@ TEST_CASE("damage to the write-ahead log loses at most what was in it, and never
     }
 }
 
+// The damaged row stood in the way of the intact one for good.
+TEST_CASE("a damaged row gets its content back when the trial is stored or merged again") {
+    const TemporaryDirectory directory;
+    const auto file = directory / "cache.db";
+    const auto saved = directory / "saved.db";
+    for (const fs::path& name : {file, saved}) fill(name);
+    const std::vector<Trial> before = Cache::open(file).trials();
+    run_sql(file,
+            "UPDATE trial SET median_us = median_us * 2, chain = 'x', created_at = 0 WHERE rowid % 3 = 1");
+    Cache cache = Cache::open(file);
+    CHECK(cache.trials().size() == 40);
+    CHECK(cache.store(std::vector{sample_trial(0)}) == 1);
+    CHECK(cache.trials().size() == 41);
+    CHECK(merge(cache, Cache::open(saved, OpenMode::read_only)).added == 19);
+    CHECK(cache.trials() == before);  // in the order in which they were measured here
+    CHECK(cache.verify().ok);
+    CHECK(merge(cache, Cache::open(saved, OpenMode::read_only)).added == 0);
+}
+
+// Printing it took as much memory and as many lines of a terminal as the text had.
+TEST_CASE("verify names a row with a key of any length and any bytes in a short line") {
+    const TemporaryDirectory directory;
+    const auto file = directory / "cache.db";
+    fill(file);
+    for (const char* change : {"trial SET identity", "image SET key"}) {
+        run_sql(file, std::string("PRAGMA ignore_check_constraints = ON; UPDATE ") + change +
+                          " = replace(hex(zeroblob(500000)), '00', char(27) || 'x') WHERE rowid = 1");
+    }
+    const VerifyReport report = Cache::open(file, OpenMode::read_only).verify();
+    CHECK(report.problems.size() == 2);
+    for (const std::string& problem : report.problems) {
+        CHECK(problem.size() < 300);
+        CHECK(problem.find('\x1b') == std::string::npos);
+    }
+}
+
+TEST_CASE("verify says what it finds in pages line by line") {
+    const TemporaryDirectory directory;
+    const auto file = directory / "cache.db";
+    fill(file);
+    std::string content = read_file(file);
+    constexpr std::size_t page_bytes = 4096;
+    for (std::size_t place = content.size() - 5 * page_bytes; place < content.size(); place += page_bytes)
+        content[place] = 'x';
+    write_file(file, content);
+    const VerifyReport report = Cache::open(file, OpenMode::read_only).verify();
+    CHECK(report.problems.size() > 2);
+    for (const std::string& problem : report.problems) CHECK(problem.find('\n') == std::string::npos);
+}
+
 // Such a row was read, and merging it threw what nobody catches, though verify called the cache sound.
 TEST_CASE("a stored time that is no finite number is damage, also under the right identity") {
     const TemporaryDirectory directory;
