@@ -150,12 +150,19 @@ void choose_journal(const Connection& connection, bool network) {
     connection.execute("PRAGMA synchronous = FULL");
 }
 
+void require_readable(const fs::path& file) {
+    if (can_read(file)) return;
+    throw CacheError(Kind::read_only, fmt::format("{}: may not be read by this user", file.string()),
+                     "have its owner make it readable (chmod), or set HONE_CACHE to another file");
+}
+
 Database open_for_writing(const fs::path& name, const DatabaseOptions& options) {
     std::error_code error;
     create_private_directory(fs::absolute(name, error).parent_path());
     const fs::path file = resolved(name);
     create_private_file(file);
     require_safe(file, OpenMode::read_write);
+    require_readable(file);
     if (!can_write(file)) {
         throw CacheError(Kind::read_only,
                          fmt::format("{}: the file or its directory is read-only", file.string()),
@@ -224,6 +231,7 @@ Database open_for_reading(const fs::path& name, const DatabaseOptions& options) 
     constexpr int attempts = 5;  // a writer that is at work meanwhile makes its files readable soon
     const fs::path file = resolved(name);
     require_safe(file, OpenMode::read_only);
+    require_readable(file);
     const bool network = file_system_of(file.parent_path()).network;
     for (int attempt = 1;; ++attempt) {
         Database database = best_view_of(file, options);

@@ -138,6 +138,22 @@ void require_safe_parents(const fs::path& directory) {
     }
 }
 
+/// Whether this process may do with the file itself what `access` says, by its effective user.
+bool is_allowed(const fs::path& path, int access) {
+    return ::faccessat(AT_FDCWD, path.c_str(), access, AT_EACCESS) == 0;
+}
+
+/// What SQLite opens beside the file: a link leads elsewhere, and a pipe is waited at for good.
+void require_files_beside(const fs::path& file) {
+    for (const char* suffix : {"-wal", "-shm", "-journal"}) {
+        const fs::path beside = with_suffix(file, suffix);
+        struct stat status {};
+        if (::lstat(beside.c_str(), &status) != 0 || S_ISREG(status.st_mode)) continue;
+        throw CacheError(Kind::unusable, fmt::format("{}: is not a regular file", beside.string()),
+                         "move it away, or set HONE_CACHE to another file");
+    }
+}
+
 }  // namespace
 
 bool is_network_file_system(std::int64_t f_type) {
@@ -209,13 +225,13 @@ void require_safe(const fs::path& file, OpenMode mode) {
                "copy it to a file of its own and set HONE_CACHE to that");
     }
     require_ours(file, status, mode);
+    require_files_beside(file);
 }
 
+bool can_read(const fs::path& file) { return is_allowed(file, R_OK); }
+
 bool can_write(const fs::path& file) {
-    const auto allowed = [](const fs::path& path) {
-        return ::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) == 0;
-    };
-    return allowed(file.parent_path()) && allowed(file);
+    return is_allowed(file.parent_path(), W_OK) && is_allowed(file, W_OK);
 }
 
 FileVersion version_of(const fs::path& file) {

@@ -32,8 +32,11 @@ void create_private_file(const std::filesystem::path& file);
 /// Throws CacheError (unsafe_permissions) unless directory and file belong to this user (read-only also:
 /// root) and nobody else may write them, all folders above belong to this user or root and are not
 /// everybody's to write (but with the sticky bit, as /tmp), and the file is a regular one with one name.
-/// Throws `unusable` when the file does not exist.
+/// Throws `unusable` when the file does not exist, or a log or journal beside it is no regular one.
 void require_safe(const std::filesystem::path& file, OpenMode mode);
+
+/// True when this process can read the file.
+[[nodiscard]] bool can_read(const std::filesystem::path& file);
 
 /// True when this process can create files in the directory and write the file.
 [[nodiscard]] bool can_write(const std::filesystem::path& file);

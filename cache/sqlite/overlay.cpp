@@ -18,6 +18,7 @@
 #include <fmt/format.h>
 
 #include "cache/error.h"
+#include "cache/file_system.h"
 
 namespace hone::cache::sqlite {
 namespace {
@@ -110,6 +111,12 @@ class Layer {
 /// Reads a log or a journal. SQLite holds no lock on either of them, so a descriptor of our own does no harm.
 void read_whole(const fs::path& file, Layer& layer) {
     const int descriptor = ::open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (descriptor < 0 && errno == EACCES) {
+        throw CacheError(
+            CacheError::Kind::read_only,
+            fmt::format("{}: may not be read by this user, and holds what was stored last", file.string()),
+            "have its owner run `hone cache gc`, which empties it, or make it readable (chmod)");
+    }
     if (descriptor < 0) refuse(file, std::strerror(errno));
     std::array<char, 16 * block_bytes> buffer{};
     ssize_t count = 0;
@@ -239,8 +246,8 @@ Overlay::Overlay(sqlite3_file* below, const fs::path& file) : files_(std::make_u
     for (const char* suffix : {"-wal", "-journal"}) {
         fs::path beside = file;
         beside += suffix;
-        std::error_code ignored;
-        if (!fs::exists(fs::symlink_status(beside, ignored))) continue;
+        // An empty one holds nothing, and may be its owner's alone.
+        if (version_of(beside).size <= 0) continue;
         read_whole(beside, files_->layers[std::string(database) + suffix]);
     }
     files_->name = fmt::format("hone-overlay-{}", ++count);

@@ -123,6 +123,30 @@ TEST_CASE("links are refused: locks and the write-ahead log go by the file's nam
     CHECK(open_error(directory / "real.db") == "");
 }
 
+// SQLite waited at such a pipe for good.
+TEST_CASE("what lies beside the file under the names of its log and journal has to be a file") {
+    const TemporaryDirectory directory;
+    const auto file = directory / "cache.db";
+    make_cache(file);
+    for (const char* suffix : {"-wal", "-shm", "-journal"}) {
+        const fs::path beside = with_suffix(file, suffix);
+        fs::remove(beside);
+        const auto expect_refusal = [&] {
+            CHECK(open_error(file) == "unusable");
+            CHECK(open_error(file, OpenMode::read_only) == "unusable");
+            fs::remove(beside);
+        };
+        REQUIRE(::mkfifo(beside.c_str(), 0600) == 0);
+        expect_refusal();
+        fs::create_directory(beside);
+        expect_refusal();
+        fs::create_symlink(directory / "elsewhere", beside);
+        expect_refusal();
+    }
+    CHECK(open_error(file) == "");
+    CHECK_FALSE(fs::exists(directory / "elsewhere"));
+}
+
 TEST_CASE("a directory that is reached through a link is fine") {
     const TemporaryDirectory directory;
     fs::create_directory(directory / "real");
@@ -167,6 +191,35 @@ TEST_CASE("somebody else's file or directory is refused, root's may be read") {
               require(Cache::open(directory / "cache.db", OpenMode::read_only).trials().size() == 3,
                       "not readable");
               require(listing(directory.path()) == before, "something was touched");
+          }) == "");
+}
+
+// The emptied log stays private when the file alone is made readable; all of the cache was left out for it.
+TEST_CASE(
+    "a file that its owner shares is read without its log when that is empty, and else says whose it is") {
+    if (::geteuid() != 0) return;  // takes root to become somebody else
+    const TemporaryDirectory directory;
+    const auto file = directory / "cache.db";
+    make_cache(file);
+    ::chmod(directory.path().c_str(), 0755);
+    const auto error = [&] {
+        try {
+            return std::to_string(Cache::open(file, OpenMode::read_only).trials().size());
+        } catch (const CacheError& refused) {
+            return refused.what() + ("; " + refused.hint());
+        }
+    };
+    CHECK(as_ordinary_user([&] {
+              require(error().starts_with(file.string() + ": may not be read by this user"), error().c_str());
+          }) == "");
+    ::chmod(file.c_str(), 0644);
+    CHECK(as_ordinary_user([&] { require(error() == "3", error().c_str()); }) == "");
+    const Cache writer = Cache::open(file);
+    run_sql(file, "UPDATE trial SET imported = 1");
+    ::chmod(with_suffix(file, "-wal").c_str(), 0600);
+    CHECK(as_ordinary_user([&] {
+              require(error().starts_with(file.string() + "-wal: may not be read by this user"),
+                      error().c_str());
           }) == "");
 }
 
