@@ -33,13 +33,8 @@ Environment read_environment() {
             .hone_packaged = variable("HONE_PACKAGED")};
 }
 
-std::optional<std::filesystem::path> site_path(const Environment& environment) {
-    return environment.hone_site_cache ? std::optional<std::filesystem::path>(*environment.hone_site_cache)
-                                       : std::nullopt;
-}
-
 LayerPaths layer_paths(const Environment& environment) {
-    LayerPaths paths{.site = site_path(environment), .user = {}};
+    LayerPaths paths{.site = environment.hone_site_cache, .user = {}};
     if (environment.hone_cache) {
         paths.user = *environment.hone_cache;
     } else if (is_absolute(environment.xdg_cache_home)) {
@@ -59,7 +54,15 @@ LayerPaths layer_paths(const Environment& environment) {
 
 LayerPaths layer_paths() { return layer_paths(read_environment()); }
 
-std::optional<std::filesystem::path> site_path() { return site_path(read_environment()); }
+LayerPaths known_layer_paths(const std::function<void(const CacheError&)>& warn) {
+    const Environment environment = read_environment();
+    try {
+        return layer_paths(environment);
+    } catch (const CacheError& nowhere) {
+        warn(nowhere);
+        return {.site = environment.hone_site_cache, .user = {}};
+    }
+}
 
 std::span<const PackagedBundle> packaged_layer(const WarningSink& warn) {
     const std::string word = read_environment().hone_packaged.value_or("on");

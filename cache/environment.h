@@ -22,6 +22,5 @@ struct Environment {
 [[nodiscard]] Environment read_environment();
 
 [[nodiscard]] LayerPaths layer_paths(const Environment& environment);
-[[nodiscard]] std::optional<std::filesystem::path> site_path(const Environment& environment);
 
 }  // namespace hone::cache

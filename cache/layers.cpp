@@ -104,8 +104,8 @@ std::vector<Trial> read_file(const fs::path& file, Layer layer, Missing missing,
         std::vector<Trial> winners = Cache::open(file, OpenMode::read_only).past_winners({}, &damaged);
         if (damaged > 0 && warn) {
             warn(fmt::format(
-                "{} winners of the {} cache are damaged and left out: {}; hone cache verify names "
-                "them, hone tune measures them again",
+                "{} winners of the {} cache are damaged and left out: {}; hone cache verify with HONE_CACHE "
+                "set to that file names them, hone tune measures them again",
                 damaged, name(layer), file.string()));
         }
         return winners;
@@ -122,12 +122,9 @@ std::vector<Trial> read_file(const fs::path& file, Layer layer, Missing missing,
 }
 
 LayerPaths paths_or_warning(const WarningSink& warn) {
-    try {
-        return layer_paths();
-    } catch (const CacheError& error) {
-        if (warn) warn(fmt::format("the user cache is left out: {}; {}", error.what(), error.hint()));
-        return LayerPaths{.site = site_path(), .user = {}};
-    }
+    return known_layer_paths([&](const CacheError& nowhere) {
+        if (warn) warn(fmt::format("the user cache is left out: {}; {}", nowhere.what(), nowhere.hint()));
+    });
 }
 
 }  // namespace

@@ -23,8 +23,8 @@ struct LayerPaths {
 /// Throws CacheError (unusable) when no place is known for the user's: HONE_CACHE is unset, and
 /// XDG_CACHE_HOME and HOME are unset or relative.
 [[nodiscard]] LayerPaths layer_paths();
-/// LayerPaths::site, which asks for no place of the user's.
-[[nodiscard]] std::optional<std::filesystem::path> site_path();
+/// The same where the site's will do: `warn` is told why no place is known for the user's.
+[[nodiscard]] LayerPaths known_layer_paths(const std::function<void(const CacheError&)>& warn);
 
 /// Called at most once a layer, with one sentence, when a layer cannot be read; dispatch goes on without it.
 using WarningSink = std::function<void(const std::string&)>;

@@ -25,12 +25,12 @@ struct Options {
     std::vector<std::string> peers;
 };
 
-/// Winners first, whose candidates the page knows before it has read the trials.
+/// Winners first, whose candidates the page knows before it has read the trials. Of what ships with the build
+/// there are winners alone.
 tuner::ResultColumns gathered(Selected selected, const std::vector<tuner::DeviceInfo>& devices,
                               const Console& console) {
     tuner::ResultColumns columns([&](const cache::GpuKey& gpu) { return known_traits(gpu, devices); });
-    const std::vector<StoredTrial> winners = stored_winners(filter_of(""), console);
-    const std::vector<StoredTrial> trials = stored_trials(filter_of(""), console);
+    const auto [winners, trials] = stored_results(console);
     for (const std::vector<StoredTrial>* all : {&winners, &trials}) {
         for (const StoredTrial& one : *all) selected.consider(one.trial);
     }
@@ -39,8 +39,7 @@ tuner::ResultColumns gathered(Selected selected, const std::vector<tuner::Device
             columns.add_winner(winner, devices.empty() ? "" : trust_here(winner.trial, devices));
     }
     for (const StoredTrial& trial : trials) {
-        // Of what ships with the build there are winners alone.
-        if (trial.layer != "packaged" && selected.contains(trial.trial)) columns.add_trial(trial);
+        if (selected.contains(trial.trial)) columns.add_trial(trial);
     }
     return columns;
 }

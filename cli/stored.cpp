@@ -37,27 +37,31 @@ void append(std::vector<StoredTrial>& all, std::vector<cache::Trial> trials, con
 /// Every layer that has a database, or those below the user's.
 enum class Databases : std::uint8_t { all, below_user };
 
-/// `query` on each of them; a layer that cannot be read is a warning.
-template <class Query>
-std::vector<StoredTrial> from_databases(Databases which, const Console& console, Query query) {
-    std::vector<StoredTrial> all;
+/// `visit` with each of them and its layer's name; one that cannot be read is a warning.
+template <class Visit>
+void visit_databases(Databases which, const Console& console, Visit visit) {
     const auto read = [&](const std::filesystem::path& file, const std::string& layer) {
         try {
-            append(all, query(cache::Cache::open(file, cache::OpenMode::read_only)), layer);
+            visit(cache::Cache::open(file, cache::OpenMode::read_only), layer);
         } catch (const cache::CacheError& unreadable) {
             console.warn(fmt::format("{} cache left out: {}", layer, unreadable.what()));
         }
     };
-    try {
-        const std::filesystem::path user = cache::layer_paths().user;
-        std::error_code error;  // which reading it says
-        const bool has_users = std::filesystem::exists(user, error) || error;
-        if (which == Databases::all && has_users) read(user, "user");
-    } catch (const cache::CacheError& nowhere) {
-        console.warn(nowhere.what());
-    }
-    if (const auto site = cache::site_path())
-        read(*site, "site");  // somebody has named it: it should be there
+    const cache::LayerPaths paths =
+        cache::known_layer_paths([&](const cache::CacheError& nowhere) { console.warn(nowhere.what()); });
+    std::error_code error;  // which reading it says
+    const bool has_users = !paths.user.empty() && (std::filesystem::exists(paths.user, error) || error);
+    if (which == Databases::all && has_users) read(paths.user, "user");
+    if (paths.site) read(*paths.site, "site");  // somebody has named it: it should be there
+}
+
+/// What `query` finds in each of them.
+template <class Query>
+std::vector<StoredTrial> from_databases(Databases which, const Console& console, Query query) {
+    std::vector<StoredTrial> all;
+    visit_databases(which, console, [&](const cache::Cache& cache, const std::string& layer) {
+        append(all, query(cache), layer);
+    });
     return all;
 }
 
@@ -131,8 +135,10 @@ std::vector<cache::Trial> intact_winners(const cache::Cache& cache, const cache:
     std::int64_t damaged = 0;
     std::vector<cache::Trial> winners = cache.winners(filter, &damaged);
     if (damaged > 0) {
-        console.warn(fmt::format("{}: {} damaged winners left out; hone cache verify names them",
-                                 cache.path().string(), damaged));
+        console.warn(
+            fmt::format("{}: {} damaged winners left out; hone cache verify with HONE_CACHE set to "
+                        "that file names them",
+                        cache.path().string(), damaged));
     }
     return winners;
 }
@@ -209,6 +215,17 @@ std::vector<cache::Trial> lower_trials(const Console& console, const FamilyFilte
     std::vector<cache::Trial> lower;
     for (StoredTrial& stored : all) lower.push_back(std::move(stored.trial));
     return lower;
+}
+
+StoredResults stored_results(const Console& console) {
+    StoredResults all;
+    visit_databases(Databases::all, console, [&](const cache::Cache& cache, const std::string& layer) {
+        std::vector<cache::Trial> winners = intact_winners(cache, {}, console);
+        append(all.trials, cache.trials(), layer);
+        append(all.winners, std::move(winners), layer);
+    });
+    append_packaged(all.winners, cache::Filter{}, Rows::winners, console);
+    return all;
 }
 
 std::vector<StoredTrial> stored_trials(const cache::Filter& filter, const Console& console) {

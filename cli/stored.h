@@ -19,6 +19,13 @@ using tuner::StoredTrial;
 
 /// Winners of all layers, user first; nothing is resolved between layers.
 [[nodiscard]] std::vector<StoredTrial> stored_winners(const cache::Filter& filter, const Console& console);
+/// The same of everything, and beside them all trials of the user's and the site's cache, each layer read
+/// once.
+struct StoredResults {
+    std::vector<StoredTrial> winners;
+    std::vector<StoredTrial> trials;
+};
+[[nodiscard]] StoredResults stored_results(const Console& console);
 /// A winner with the kernels that tie with it.
 struct StoredRace {
     StoredTrial winner;

@@ -14,13 +14,9 @@ namespace {
 /// known.
 std::optional<cache::LayerPaths> cache_files(const RuntimeOptions& options, const WarningSink& warn) {
     if (!options.use_cache) return std::nullopt;
-    cache::LayerPaths paths;
-    try {
-        paths = cache::layer_paths();
-    } catch (const cache::CacheError& error) {
-        if (options.cache_file.empty()) warn(fmt::format("no tuning cache: {}", error.what()));
-        paths.site = cache::site_path();
-    }
+    cache::LayerPaths paths = cache::known_layer_paths([&](const cache::CacheError& nowhere) {
+        if (options.cache_file.empty()) warn(fmt::format("no tuning cache: {}", nowhere.what()));
+    });
     if (!options.cache_file.empty()) paths.user = options.cache_file;
     return paths;
 }

@@ -214,6 +214,20 @@ TEST_CASE("winners that ship with the build are reported without a cache") {
     CHECK(results["gpus"][0]["operations_per_s"].get<double>() == doctest::Approx(1.07e15).epsilon(0.01));
 }
 
+// Winners and trials were read one after the other, and each time everything was said.
+TEST_CASE("a report says once what it could not read") {
+    Reported reported({.problems = 1, .trials_a_problem = 3});
+    reported.sandbox.set("HONE_PACKAGED", "no");
+    reported.sandbox.set("HONE_SITE_CACHE", "/nonexistent/cache.db");
+    const std::string err = reported.sandbox.run({"report", "layernorm", "-o", "x.html"}).err;
+    for (const char* said : {"HONE_PACKAGED is 'no'", "site cache left out"}) {
+        INFO(said);
+        const std::size_t first = err.find(said);
+        REQUIRE(first != std::string::npos);
+        CHECK(err.find(said, first + 1) == std::string::npos);
+    }
+}
+
 TEST_CASE("a model's steps name their problems and how often each is called") {
     Reported reported({});
     const Json results =
