@@ -227,6 +227,8 @@ std::int64_t PreparedAttention::workspace_bytes(const Sizes& given) const {
     check_size("batch", sizes.batch, attention_.max_batch);
     check_size("q_len", sizes.q_len, attention_.max_q_len);
     check_size("kv_len", sizes.kv_len, attention_.max_kv_len);
+    // No call with a size of 0 launches anything, and plans divide by sizes.
+    if (sizes.batch == 0 || sizes.q_len == 0 || sizes.kv_len == 0) return 0;
     std::int64_t most = 0;
     for (std::int64_t capacity = 1; const auto& part : decode_) {
         const AttentionSizes here{sizes.batch, std::min(sizes.q_len, capacity), sizes.kv_len};

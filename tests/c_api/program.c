@@ -401,6 +401,10 @@ static void check_attention(hone_runtime* runtime) {
     CHECK(hone_attention_workspace(op, 1, 1, 1, &bytes) == HONE_OK && bytes <= most);
     CHECK(hone_attention_workspace(op, 5, 64, 300, &bytes) == HONE_BAD_ARGUMENT && bytes == 0);
     CHECK(strstr(hone_last_error(), "batch is 5; allowed: 0 to 4") != NULL);
+    /* Divided by a size of 0, which ended the process. */
+    CHECK(hone_attention_workspace(op, 4, 64, 0, &bytes) == HONE_OK && bytes == 0);
+    CHECK(hone_attention_workspace(op, 4, 0, 300, &bytes) == HONE_OK && bytes == 0);
+    CHECK(hone_attention_workspace(op, 0, 64, 300, &bytes) == HONE_OK && bytes == 0);
     CHECK(hone_operator_workspace(op, 1, &bytes) == HONE_BAD_HANDLE);
     size_t length = 0;
     CHECK(hone_operator_report(op, HONE_JSON, NULL, 0, &length) == HONE_OK);
