@@ -268,7 +268,7 @@ func wholeText(use func(func() status) error, told writer) (string, error) {
 	return C.GoString(text), nil
 }
 
-// prepared is what all prepared operators are.
+// prepared is what all prepared operators are; nil in one that no Prepare has made.
 type prepared struct {
 	c    *C.hone_operator
 	once sync.Once
@@ -276,6 +276,9 @@ type prepared struct {
 
 // Close ends it. No run may be under way; what runs have enqueued may.
 func (p *prepared) Close() {
+	if p == nil {
+		return
+	}
 	p.once.Do(func() {
 		C.hone_operator_destroy(p.c)
 		p.c = nil
@@ -291,7 +294,7 @@ func (p *prepared) Report(format TextFormat) (string, error) {
 
 func (p *prepared) use(made func() status) error {
 	defer runtime.KeepAlive(p)
-	if p.c == nil {
+	if p == nil || p.c == nil {
 		return closed("operator", "a Prepare")
 	}
 	return call(made)

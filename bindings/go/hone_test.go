@@ -155,6 +155,20 @@ func TestAClosedHandleIsRefused(t *testing.T) {
 	}
 }
 
+func TestAHandleThatNobodyMadeIsRefused(t *testing.T) {
+	var unmade PreparedNorm
+	defer unmade.Close()
+	args := normArgs()
+	if err := unmade.Run(DefaultStream, &args, 1); statusOf(err) != StatusBadHandle {
+		t.Error(err)
+	}
+	var runtime Runtime
+	defer runtime.Close()
+	if err := runtime.Freeze(); statusOf(err) != StatusBadHandle {
+		t.Error(err)
+	}
+}
+
 // collect returns when the finalizers of all that was unreachable have run.
 func collect() {
 	for i := 0; i < 2; i++ {
