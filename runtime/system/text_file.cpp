@@ -22,6 +22,11 @@ void append_piece(std::ifstream& stream, std::size_t bytes, std::string& text) {
     text.resize(before + static_cast<std::size_t>(stream.gcount()));
 }
 
+[[noreturn]] void refuse_length(const fs::path& file, std::size_t max_bytes) {
+    throw InputError(
+        fmt::format("{}: longer than {} bytes, the most that is read", file.string(), max_bytes));
+}
+
 }  // namespace
 
 void require_regular_file(const fs::path& file) {
@@ -43,16 +48,17 @@ bool has_entry(const fs::path& file) {
 
 std::string read_text_file(const fs::path& file, std::size_t max_bytes) {
     require_regular_file(file);
+    std::error_code unknown;
+    const std::uintmax_t bytes = fs::file_size(file, unknown);  // 0 in /proc, whatever there is to read
+    if (!unknown && bytes > max_bytes) refuse_length(file, max_bytes);
     std::ifstream stream(file, std::ios::binary);
     if (!stream) throw InputError(fmt::format("{}: cannot be read", file.string()));
     std::string text;
+    if (!unknown) text.reserve(bytes + piece_bytes);
     while (stream && text.size() <= max_bytes)
         append_piece(stream, std::min(piece_bytes, max_bytes + 1 - text.size()), text);
     if (stream.bad()) throw InputError(fmt::format("{}: cannot be read to its end", file.string()));
-    if (text.size() > max_bytes) {
-        throw InputError(
-            fmt::format("{}: longer than {} bytes, the most that is read", file.string(), max_bytes));
-    }
+    if (text.size() > max_bytes) refuse_length(file, max_bytes);  // it has grown meanwhile
     return text;
 }
 

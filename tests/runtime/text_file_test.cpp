@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "runtime/system/input_error.h"
+#include "tests/support/allocation_count.h"
 #include "tests/support/scratch.h"
 
 using namespace hone::runtime;
@@ -35,6 +36,18 @@ TEST_CASE("a file is read whole up to its limit, and not a byte beyond") {
     CHECK(refusal_of(file, pieces.size() - 1).find("longer than 2999999 bytes") != std::string::npos);
     std::ofstream(file, std::ios::trunc).close();
     CHECK(read_text_file(file, 0).empty());
+}
+
+TEST_CASE("a file that is too long is refused by its size, before it is read") {
+    const hone::test::Scratch folder;
+    const auto allocations = [&](std::size_t bytes) {
+        const auto file = folder.path("text");
+        std::ofstream(file, std::ios::binary) << std::string(bytes, 'x');
+        const std::uint64_t before = hone::test::allocation_count();
+        CHECK_THROWS_AS((void)read_text_file(file, bytes - 1), InputError);
+        return hone::test::allocation_count() - before;
+    };
+    CHECK(allocations(3'000'000) == allocations(1'000'000));
 }
 
 TEST_CASE("only regular files are read: nothing that never ends or never answers") {
