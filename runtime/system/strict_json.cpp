@@ -6,6 +6,7 @@
 
 #include "cache/json_structure.h"
 #include "runtime/system/input_error.h"
+#include "runtime/system/short_text.h"
 
 namespace hone::runtime {
 namespace {
@@ -25,7 +26,7 @@ class StrictStructure final : public cache::JsonStructure {
         throw InputError(fmt::format("{}: nested deeper than {} levels", name_, most_levels));
     }
     [[noreturn]] void refuse_key(const std::string& key) override {
-        throw InputError(fmt::format("{}: key \"{}\" stands twice", name_, key));
+        throw InputError(fmt::format("{}: key \"{}\" stands twice", name_, escape_controls(key)));
     }
 
     const std::string& name_;

@@ -157,6 +157,20 @@ TEST_CASE("files that are no tokenizers") {
                          "'llama-3-8b' is no folder; needed is that of a model", hone::runtime::InputError);
 }
 
+TEST_CASE("control characters of a token are escaped in messages, which would end at a NUL") {
+    nlohmann::json json = small_tokenizer();
+    json["model"]["merges"].push_back({std::string("x\0\x1B[31m", 7), "y"});
+    CHECK(refusal_of(json).find("of 'x\\x00\\x1b[31m' and 'y': 'x\\x00\\x1b[31m' is not in the vocabulary") !=
+          std::string::npos);
+    json = small_tokenizer();
+    json["model"]["vocab"][std::string("a\0b", 3)] = -1;
+    CHECK(refusal_of(json).find("a\\x00b: -1: ") != std::string::npos);
+    CHECK(ModelFolder()
+              .with("tokenizer.json", std::string_view(R"({"a\u0000\u001b": 1, "a\u0000\u001b": 2})"))
+              .refusal()
+              .find(R"(key "a\x00\x1b" stands twice)") != std::string::npos);
+}
+
 TEST_CASE("text that grows without end is refused") {
     const nlohmann::json step = {
         {"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", std::string(64, 'a')}};
