@@ -224,6 +224,7 @@ Outcome bench(const Options& options, const Console& console) {
     const std::vector<Problem> problems = problems_of(options, console);
     const tuner::DeviceInfo device = chosen_gpus(find_gpus(), options.gpu).front();
     if (options.energy) check_energy(device);
+    warn_without_nvml(console);
     const std::atomic<bool>& stop = stop_on_interrupt();
     cache::Cache cache = open_user_cache();
     const runtime::WinnerTable winners(cache::Winners(

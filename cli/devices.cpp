@@ -72,6 +72,18 @@ Gpus driver_gpus(std::future<CompilerInfo> compiler) {
 
 }  // namespace
 
+std::string without_nvml() {
+    const std::string named = runtime::environment_variable("HONE_NVML_LIBRARY");
+    if (named.empty()) return "not available";
+    return fmt::format("not available from {}, which HONE_NVML_LIBRARY names, and no other is tried", named);
+}
+
+void warn_without_nvml(const Console& console) {
+    if (runtime::has_nvml()) return;
+    console.warn(fmt::format("NVML is {}: measuring works, but cannot see throttling or other processes",
+                             without_nvml()));
+}
+
 CompilerInfo find_compiler() {
     CompilerInfo info;
     try {

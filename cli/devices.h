@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/console.h"
 #include "runtime/nvrtc/nvrtc.h"
 #include "runtime/workers/process.h"
 #include "tuner/measure/measurer.h"
@@ -26,6 +27,11 @@ struct Gpus {
 /// The same, sooner, where NVML lists several of one kind: the driver is opened for the first of them alone,
 /// in another process. The others are taken to be like it; who measures on one finds out if it is not.
 [[nodiscard]] Gpus find_all_gpus();
+
+/// "not available", and the variable that names what cannot be used.
+[[nodiscard]] std::string without_nvml();
+/// What a run that measures misses where there is none.
+void warn_without_nvml(const Console& console);
 
 struct CompilerInfo {
     std::shared_ptr<const runtime::Nvrtc> nvrtc;  ///< null: none

@@ -116,13 +116,7 @@ void check_gpus(const Gpus& gpus, Findings& findings) {
                                         device.traits.memory_bytes_per_s / 1e12)});
         const auto nvml = runtime::NvmlDevice::open(runtime::pci_bus_id(*driver, device.ordinal));
         if (nvml == nullptr) {
-            const std::string named = runtime::environment_variable("HONE_NVML_LIBRARY");
-            findings.push_back({what + " NVML", Level::warning,
-                                named.empty()
-                                    ? "not available"
-                                    : fmt::format("not available from {}, which HONE_NVML_LIBRARY names, "
-                                                  "and no other is tried",
-                                                  named),
+            findings.push_back({what + " NVML", Level::warning, without_nvml(),
                                 "tuning works, but cannot see throttling or other processes"});
             continue;
         }

@@ -219,6 +219,7 @@ std::vector<TuneRun> run(Share& share, const TuneContext& context) {
         return run_without_gpu(workload, gpus, context);
     }
     const auto chosen = chosen_gpus(gpus, options.gpu);
+    warn_without_nvml(context.console);
     drop_not_called(share, traits_of(chosen));
     if (options.kernels > 0) add_sizes_between(share, chosen.front().traits, context.console);
     return run_on_gpus(workload, chosen, context, std::move(gpus.first_worker));
@@ -410,6 +411,7 @@ Outcome tune_step(const TuneCommandOptions& options, const Console& console) {
     const std::vector<std::int64_t> tokens = target.options().tokens;
     if (!tokens.empty()) chain.sequences = tokens;
     chain.tune.lower_trials = read_once(console, every_family);
+    warn_without_nvml(console);
     return tune_chain(chain, console);
 }
 #endif

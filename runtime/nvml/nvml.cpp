@@ -214,6 +214,8 @@ std::vector<ListedGpu> listed_gpus() {
     return gpus;
 }
 
+bool has_nvml() { return load_nvml() != nullptr; }
+
 std::string nvml_driver_version() {
     const std::shared_ptr<const Nvml> nvml = load_nvml();
     std::array<char, 96> text{};

@@ -52,6 +52,9 @@ struct ListedGpu {
 /// NVML is missing or does not answer for one of them.
 [[nodiscard]] std::vector<ListedGpu> listed_gpus();
 
+/// Whether NVML is there and starts.
+[[nodiscard]] bool has_nvml();
+
 /// "580.159.04", empty when NVML is missing.
 [[nodiscard]] std::string nvml_driver_version();
 

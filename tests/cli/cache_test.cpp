@@ -91,6 +91,11 @@ TEST_CASE("a variable with a value that means nothing is named") {
     CHECK(doctor.find("not available from /nonexistent/nvml.so, which HONE_NVML_LIBRARY names") !=
           std::string::npos);
     CHECK(doctor.find("HONE_CHECK_INDICES=0") != std::string::npos);
+    const std::string tuned = sandbox.run(tune_words).err;
+    const std::size_t warning =
+        tuned.find("NVML is not available from /nonexistent/nvml.so, which HONE_NVML_LIBRARY names");
+    REQUIRE_MESSAGE(warning != std::string::npos, tuned);
+    CHECK(tuned.find("HONE_NVML_LIBRARY", tuned.find('\n', warning)) == std::string::npos);
     sandbox.set("HONE_CUDA_LIBRARY", "/nonexistent/cuda.so");
     CHECK(sandbox.run({"compile", "--op", "rmsnorm", "--fields", "dtype=bf16 hidden=512"})
               .err.find("/nonexistent/cuda.so") != std::string::npos);
