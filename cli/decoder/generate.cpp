@@ -114,7 +114,8 @@ double at_share(const std::vector<double>& sorted, double share) {
 
 class Generation {
   public:
-    Generation(const Options& options, const Console& console) : options_(options), console_(console) {}
+    Generation(const Options& options, const Console& console)
+        : options_(options), console_(console), new_tokens_(wanted_tokens()) {}
 
     Outcome run() {
         if (std::ranges::count(options_.stops, "") > 0)
@@ -166,8 +167,24 @@ class Generation {
     }
 
     void load(std::int64_t prompt_tokens) {
+        const std::int64_t known = positions();
+        const std::int64_t most = options_.context > 0 ? options_.context : known;
+        if (options_.new_tokens == 0 && most > prompt_tokens)
+            new_tokens_ = static_cast<int>(std::min<std::int64_t>(new_tokens_, most - prompt_tokens));
+        const std::int64_t needed = prompt_tokens + new_tokens_;
+        if (options_.context == 0 && known > 0 && needed > known)
+            refuse(fmt::format("the prompt has {} tokens, and {} new ones follow; the model has {} positions "
+                               "for both",
+                               prompt_tokens, new_tokens_, known),
+                   "a shorter prompt, or a lower -n");
         load_for({.max_sequences = options_.sequences,
-                  .max_context = options_.context > 0 ? options_.context : prompt_tokens + new_tokens()});
+                  .max_context = options_.context > 0 ? options_.context : needed});
+    }
+
+    /// Tokens that a text of the model may have; 0: nobody says.
+    std::int64_t positions() const {
+        return options_.made_up ? tuner::read_model(options_.model).max_position_embeddings
+                                : decoder::describe_folder(options_.model).model.max_position_embeddings;
     }
 
     void load_for(decoder::ModelOptions how) {
@@ -181,7 +198,7 @@ class Generation {
         ms_to_load_ = Times::ms(begin, Clock::now());
     }
 
-    int new_tokens() const {
+    int wanted_tokens() const {
         if (options_.new_tokens > 0) return options_.new_tokens;
         return options_.chat ? INT_MAX : 128;
     }
@@ -234,7 +251,7 @@ class Generation {
     }
 
     decoder::TextRequest request(const std::vector<int>& prompt, int number) const {
-        decoder::TextRequest request{.prompt = prompt, .max_new_tokens = new_tokens()};
+        decoder::TextRequest request{.prompt = prompt, .max_new_tokens = new_tokens_};
         request.wishes = {.temperature = static_cast<float>(options_.temperature),
                           .top_k = static_cast<std::int32_t>(options_.top_k),
                           .top_p = static_cast<float>(options_.top_p),
@@ -381,6 +398,7 @@ class Generation {
 
     const Options& options_;
     const Console& console_;
+    int new_tokens_;  ///< of a text, at most
     std::optional<decoder::Tokenizer> tokenizer_;
     std::unique_ptr<decoder::RunningModel> model_;
     double ms_to_load_ = 0;
@@ -396,7 +414,8 @@ Runner declare_generate(const Arguments& app) {
         .type_name("FILE");
     app.add_option(
            "-n,--max-new-tokens", options->new_tokens,
-           "Tokens that are generated at most (default: 128; with --chat what the context has room for)")
+           "Tokens that are generated at most (default: 128, or what the context has room for; with --chat "
+           "all that it has room for)")
         .range(1, 1 << 20);
     app.add_option("--stop", options->stops, "The text ends before this one")
         .type_name("TEXT")

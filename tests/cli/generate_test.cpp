@@ -347,6 +347,20 @@ TEST_CASE("a prompt over the context is refused with both lengths") {
     CHECK(has(refusal, "prompt and max_new_tokens together is 1030; allowed: up to the context, 1024"));
 }
 
+TEST_CASE("a long prompt is continued as far as the model has positions, and refused beyond with its size") {
+    const Model model;
+    std::string ids = "1";
+    for (int i = 1; i < 1020; ++i) ids += ",1";
+    for (const Sandbox::Words& context : {Sandbox::Words{}, {"--context", "1024"}}) {
+        Sandbox::Words words{"--prompt-ids", ids};
+        words.insert(words.end(), context.begin(), context.end());
+        CHECK(model.generate(words).out == "0,0,0,0\n");
+    }
+    CHECK(has(model.refusal({"--prompt-ids", ids, "-n", "5"}),
+              "the prompt has 1020 tokens, and 5 new ones follow; the model has 1024 positions for both"));
+    CHECK(has(model.refusal({"--prompt-ids", ids + ",1,1,1,1,1"}), "the prompt has 1025 tokens"));
+}
+
 TEST_CASE("a GPU that is too small is told by what does not fit, and what would") {
     Model model;
     model.sandbox.use_fake_gpus("device:memory=700000");
