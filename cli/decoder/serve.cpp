@@ -185,8 +185,9 @@ Runner declare_serve(const Arguments& app) {
                    "And tokens of prompts in such a step at most; 0: as many as there is room for (default)")
         .range(0, 65536);
     app.add_option("--max-step-seconds", options->step_s,
-                   "Seconds that the GPU may take for a step: where one has not ended by then the GPU hangs, "
-                   "and the server ends with that reason (default: 120)")
+                   "Seconds that the GPU may take for a step, or at the start for a piece of the weights: "
+                   "where that has not ended by then the GPU hangs, and the server ends with that reason "
+                   "(default: 120)")
         .range(0.1, 86400.0);
     app.add_option("--memory-share", options->memory_share,
                    "Of the GPU's memory that the weights leave, for keys and values at most (default: 0.9)")

@@ -101,10 +101,13 @@ struct RunningModel::Read {
 RunningModel::Parts::Parts(const ModelOptions& options, const Read& read)
     : gpu(options.device, options.longest_step),
       runtime(runtime_options(options)),
-      description(read.description),
-      weights(std::make_unique<ModelWeights>(gpu, runtime, description, *read.source, made_format(options),
-                                             options.on_weights)),
-      capacity(capacity_for(options)) {
+      description(read.description) {}
+
+void RunningModel::Parts::load(const ModelOptions& options, const Read& read) {
+    weights = std::make_unique<ModelWeights>(gpu, runtime, description, *read.source, made_format(options),
+                                             options.on_weights);
+    const Clock::time_point has_weights = Clock::now();
+    capacity = capacity_for(options);
     weights->kv_scales = read.kv_scales;
     const runtime::WarningSink warn = runtime::warning_sink(options.runtime);
     for (const std::string& doubt : doubts(options, description.model, *weights)) warn(doubt);
@@ -117,10 +120,20 @@ RunningModel::Parts::Parts(const ModelOptions& options, const Read& read)
                    .kernels_s = seconds(Clock::now() - has_weights)};
 }
 
-RunningModel::RunningModel(const ModelOptions& options)
-    : parts_(std::make_unique<Parts>(options, Read(options))) {}
+RunningModel::RunningModel(const ModelOptions& options) {
+    const Read read(options);
+    parts_ = std::make_unique<Parts>(options, read);
+    try {
+        parts_->load(options, read);
+    } catch (...) {
+        leave_where_it_hangs();
+        throw;
+    }
+}
 
-RunningModel::~RunningModel() {
+RunningModel::~RunningModel() { leave_where_it_hangs(); }
+
+void RunningModel::leave_where_it_hangs() noexcept {
     if (!parts_->gpu.hangs()) return;
     // For as long as the process lives, in its reach: nothing was lost, it is still in use. Without memory
     // that there may not be.

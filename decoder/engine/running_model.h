@@ -44,7 +44,7 @@ struct StartTimes {
 class RunningModel {
   public:
     /// Throws DecoderError, ModelError, CheckpointError, Error and CudaError: what cannot be read, run, or
-    /// does not fit, with what would.
+    /// does not fit, with what would. EngineFailure: the GPU hangs.
     explicit RunningModel(const ModelOptions& options);
 
     RunningModel(const RunningModel&) = delete;
@@ -66,6 +66,7 @@ class RunningModel {
     struct Read;
     struct Parts {
         Parts(const ModelOptions& options, const Read& read);
+        void load(const ModelOptions& options, const Read& read);
         [[nodiscard]] Capacity capacity_for(const ModelOptions& options) const;
 
         using Clock = std::chrono::steady_clock;
@@ -74,12 +75,13 @@ class RunningModel {
         Runtime runtime;
         Description description;
         std::unique_ptr<ModelWeights> weights;
-        Clock::time_point has_weights = Clock::now();
         StartTimes start_times;
         Capacity capacity;
         std::unique_ptr<Forward> forward;
         std::unique_ptr<Parts> left_before;  ///< of another model, where the GPU hangs
     };
+
+    void leave_where_it_hangs() noexcept;
 
     std::unique_ptr<Parts> parts_;
 };

@@ -2,9 +2,9 @@
 // not outlive it.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <memory>
+#include <string_view>
 
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/memory.h"
@@ -14,13 +14,15 @@ namespace hone::decoder {
 
 using Bytes = runtime::DeviceBuffer<std::byte>;
 
-/// What a GPU may take for a step where nobody says so: it hangs where one has not ended by then.
+/// What a GPU may take for a step, or a piece of the weights, where nobody says so: it hangs where that has
+/// not ended by then.
 inline constexpr std::chrono::minutes usual_longest_step{2};
 
 class Gpu {
   public:
     /// Throws LibraryError or CudaError where there is none. The context is current on the calling thread as
-    /// long as the object lives. `longest_step`: what it may take for a step, or for the inputs of one.
+    /// long as the object lives. `longest_step`: what it may take for a step, for the inputs of one, or for a
+    /// piece of the weights.
     explicit Gpu(int device, std::chrono::milliseconds longest_step = usual_longest_step)
         : longest_step_(longest_step),
           driver_(runtime::Driver::load()),
@@ -41,20 +43,21 @@ class Gpu {
     /// hang().
     void wait() const { wait(stream_.get()); }
     void wait_for_copies() const { wait(copies_.get()); }
-    /// The same, however long it takes, for weights and graphs that are brought to the GPU.
-    void wait_for_load() const {
-        runtime::check(*driver_, driver_->cuStreamSynchronize(stream_.get()), "waiting for the GPU");
-    }
+    /// The same for what is brought to the GPU before the first step; a core has other work meanwhile.
+    void wait_for_load() const { wait_for_load(stream_.get()); }
+    void wait_for_load(CUstream stream) const;
 
     [[nodiscard]] std::chrono::milliseconds longest_step() const { return longest_step_; }
-    /// A step has not ended in the longest time: throws EngineFailure that says so.
-    [[noreturn]] void hang() const;
-    /// Whether that was so. What stands there is to be left as it is, since the driver would wait for work
-    /// that never ends.
-    [[nodiscard]] bool hangs() const { return hangs_; }
+    /// A step has not ended in the longest time: throws EngineFailure that says so, or `what`.
+    [[noreturn]] void hang(std::string_view what = "ended a step") const;
+    /// Whether that was so. What stands there is to be left as it is, as its owners do.
+    [[nodiscard]] bool hangs() const { return driver_->leaves_all(); }
 
   private:
     void wait(CUstream stream) const;
+    /// Within the longest time.
+    template <class Rest>
+    [[nodiscard]] bool ends(CUstream stream, Rest rest) const;
     [[nodiscard]] bool done(CUstream stream) const {
         const CUresult result = driver_->cuStreamQuery(stream);
         if (result == CUDA_ERROR_NOT_READY) return false;
@@ -63,7 +66,6 @@ class Gpu {
     }
 
     std::chrono::milliseconds longest_step_;
-    mutable std::atomic<bool> hangs_{false};
     std::shared_ptr<const runtime::Driver> driver_;
     runtime::PrimaryContext context_;
     runtime::Stream stream_;

@@ -85,8 +85,8 @@ std::int64_t CodeReader::read(const Wanted& wanted) const {
                           std::int64_t PackedBytes::*kind) {
         const auto first = static_cast<std::size_t>(begin.*kind);
         const std::size_t count = static_cast<std::size_t>(end.*kind) - first;
-        runtime::upload(gpu_.driver(), to.subspan(static_cast<std::size_t>(place.*kind), count),
-                        std::as_bytes(std::span(from)).subspan(first, count));
+        staging_.send(to.subspan(static_cast<std::size_t>(place.*kind), count),
+                      std::as_bytes(std::span(from)).subspan(first, count));
     };
     send(weight.codes, wanted.to.codes, &PackedBytes::codes);
     send(weight.scales, wanted.to.scales, &PackedBytes::scales);

@@ -8,6 +8,7 @@
 
 #include "decoder/gpu/gpu.h"
 #include "decoder/weights/packed_rows.h"
+#include "decoder/weights/staging.h"
 #include "decoder/weights/weight_source.h"
 
 namespace hone::decoder {
@@ -45,11 +46,12 @@ struct CodesOnGpu {
 
 class CodeReader {
   public:
-    CodeReader(const Gpu& gpu, const WeightSource& source) : gpu_(gpu), source_(source) {}
+    CodeReader(const Gpu& gpu, const WeightSource& source, Staging& staging)
+        : gpu_(gpu), source_(source), staging_(staging) {}
 
     void add(const CodedRows& rows, const CodesOnGpu& to);
-    /// All that were added, a layer a thread; `on_bytes` hears from any of them. Throws CheckpointError and
-    /// CudaError.
+    /// All that were added, a layer a thread; `on_bytes` hears from any of them. Throws CheckpointError, and
+    /// as Staging::send().
     void read(int threads, const std::function<void(std::int64_t)>& on_bytes);
 
   private:
@@ -61,6 +63,7 @@ class CodeReader {
 
     const Gpu& gpu_;
     const WeightSource& source_;
+    Staging& staging_;
     std::vector<Wanted> wanted_;
 };
 

@@ -14,6 +14,7 @@
 #include "decoder/weights/staging.h"
 #include "hone/quantize.h"
 #include "hone/quantize_on_device.h"
+#include "runtime/operators/quantize_on_device.h"
 #include "runtime/system/parallel.h"
 
 namespace hone::decoder {
@@ -52,8 +53,8 @@ class WeightLoader {
           makes_codes_(format.format && !source.codes()),
           progress_(progress),
           weights_(weights),
-          codes_(gpu, source),
-          staging_(gpu, piece_bytes) {
+          staging_(gpu, piece_bytes),
+          codes_(gpu, source, staging_) {
         weights.code_format = source.codes() ? source.codes()->format : format;
     }
 
@@ -476,7 +477,8 @@ class WeightLoader {
                                        .scales = at(to.scales, begin.scales),
                                        .zeros = at(to.zeros, begin.zeros),
                                        .workspace = workspace(how, rows)};
-        quantize_on_device(runtime_, how, args, rows, gpu_.stream());
+        runtime::quantize_on_device(runtime_, how, args, rows, gpu_.stream(),
+                                    [this] { gpu_.wait_for_load(); });
     }
 
     void* workspace(const QuantizeWeights& how, std::int64_t rows) {
@@ -571,8 +573,8 @@ class WeightLoader {
     bool makes_codes_;  ///< of the numbers of linear layers
     const LoadProgress& progress_;
     ModelWeights& weights_;
-    CodeReader codes_;
     Staging staging_;
+    CodeReader codes_;
     std::vector<Piece> pieces_;                  ///< that are not read yet
     std::set<std::string, std::less<>> wanted_;  ///< names of tensors that the model has
     std::optional<bool> coded_experts_;          ///< known once a layer has some

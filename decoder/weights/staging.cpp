@@ -1,5 +1,6 @@
 #include "decoder/weights/staging.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace hone::decoder {
@@ -34,9 +35,17 @@ void Staging::send(runtime::DeviceSpan<std::byte> to, const std::function<void(s
     const std::string what = fmt::format("copying {} bytes to the GPU", to.bytes());
     runtime::check(
         driver, driver.cuMemcpyHtoDAsync(to.address, bytes.data(), bytes.size(), place->stream.get()), what);
-    runtime::check(driver, driver.cuStreamSynchronize(place->stream.get()), what);
+    gpu_.wait_for_load(place->stream.get());
     const std::lock_guard lock(mutex_);
     free_.push_back(std::move(place));
+}
+
+void Staging::send(runtime::DeviceSpan<std::byte> to, std::span<const std::byte> from) {
+    for (std::size_t at = 0; at < from.size(); at += place_bytes_) {
+        const std::span<const std::byte> piece = from.subspan(at, std::min(place_bytes_, from.size() - at));
+        send(to.subspan(at, piece.size()),
+             [&](std::span<std::byte> bytes) { std::ranges::copy(piece, bytes.begin()); });
+    }
 }
 
 }  // namespace hone::decoder

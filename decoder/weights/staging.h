@@ -22,8 +22,10 @@ class Staging {
     ~Staging();
 
     /// `fill` writes what goes to `to`, place_bytes at the most. Returns when it is there. Throws CudaError,
-    /// and what `fill` throws.
+    /// EngineFailure where the GPU hangs, and what `fill` throws.
     void send(runtime::DeviceSpan<std::byte> to, const std::function<void(std::span<std::byte>)>& fill);
+    /// All of `from`, however much that is.
+    void send(runtime::DeviceSpan<std::byte> to, std::span<const std::byte> from);
 
   private:
     struct Place;

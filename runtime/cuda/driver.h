@@ -1,11 +1,13 @@
 // The CUDA driver as a table of functions, loaded with dlopen at run time: every binary starts on a machine
-// without one. HONE_CUDA_LIBRARY names another library (tests load a fake). Immutable after loading;
-// thread-safe. Owners of what the driver hands out: Module and PrimaryContext here, memory in memory.h,
-// streams, events and graphs in stream.h. They keep a plain pointer to the Driver, which must outlive them.
+// without one. HONE_CUDA_LIBRARY names another library (tests load a fake). Immutable after loading, but for
+// leave_all(); thread-safe. Owners of what the driver hands out: Module and PrimaryContext here, memory in
+// memory.h, streams, events and graphs in stream.h. They keep a plain pointer to the Driver, which must
+// outlive them.
 #pragma once
 
 #include <cuda.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <source_location>
@@ -109,10 +111,20 @@ class Driver {
     [[nodiscard]] std::string version() const;
     [[nodiscard]] const std::string& library_path() const;
 
+    /// The GPU hangs: what was made through this object stays there when its owner goes, since the driver
+    /// would wait for work that never ends.
+    void leave_all() const noexcept { leaves_all_ = true; }
+    [[nodiscard]] bool leaves_all() const noexcept { return leaves_all_; }
+    template <class Handle>
+    void give_back(CUresult (*Driver::*destroying_function)(Handle), Handle handle) const noexcept {
+        if (!leaves_all_) (this->*destroying_function)(handle);
+    }
+
   private:
     Driver() = default;
     void resolve_functions();
     SharedLibrary library_;
+    mutable std::atomic<bool> leaves_all_{false};
 };
 
 /// Throws CudaError when `result` is not CUDA_SUCCESS; `what` names the object concerned.

@@ -36,7 +36,7 @@ struct DeviceMemoryTraits {
     using Handle = CUdeviceptr;
     static constexpr Handle none = 0;
     const Driver* driver = nullptr;
-    void destroy(Handle handle) const noexcept { driver->cuMemFree(handle); }
+    void destroy(Handle handle) const noexcept { driver->give_back(&Driver::cuMemFree, handle); }
 };
 
 template <class T>
@@ -70,7 +70,7 @@ struct HostMemoryTraits {
     using Handle = void*;
     static constexpr Handle none = nullptr;
     const Driver* driver = nullptr;
-    void destroy(Handle handle) const noexcept { driver->cuMemFreeHost(handle); }
+    void destroy(Handle handle) const noexcept { driver->give_back(&Driver::cuMemFreeHost, handle); }
 };
 
 /// Host memory that copies to and from the GPU reach without a detour, and beside other work.

@@ -19,7 +19,7 @@ struct DestroyedBy {
     using Handle = DriverHandle;
     static constexpr Handle none = nullptr;
     const Driver* driver = nullptr;
-    void destroy(Handle handle) const noexcept { (driver->*destroying_function)(handle); }
+    void destroy(Handle handle) const noexcept { driver->give_back(destroying_function, handle); }
 };
 using Stream = UniqueHandle<DestroyedBy<CUstream, &Driver::cuStreamDestroy>>;
 using Event = UniqueHandle<DestroyedBy<CUevent, &Driver::cuEventDestroy>>;

@@ -39,13 +39,18 @@ PackedShape packed_shape(const QuantizeWeights& weights, std::int64_t out) {
 DeviceQuantizer::DeviceQuantizer(Dispatcher& dispatcher, const QuantizeWeights& weights, std::int64_t out)
     : kernels_(dispatcher.kept(quantize_problem(weights))), weights_(weights), out_(out) {}
 
-Status DeviceQuantizer::run(CUstream stream, const QuantizeWeightsArgs& args) const {
+Status DeviceQuantizer::run(CUstream stream, const QuantizeWeightsArgs& args,
+                            const WaitForStream& wait) const {
     const Driver& driver = kernels_->session().driver();
     const CurrentContext context(driver, kernels_->session().context());
     if (is_capturing(driver, stream)) return Status::capturing;
     const Status status = kernels_->run(stream, quantize_call(weights_, args, out_), {out_});
     if (status != Status::ok || out_ == 0) return status;
-    check(driver, driver.cuStreamSynchronize(stream), "quantizing weights");
+    if (wait) {
+        wait();
+    } else {
+        check(driver, driver.cuStreamSynchronize(stream), "quantizing weights");
+    }
     check_rows(args);
     return status;
 }
@@ -67,18 +72,23 @@ std::string DeviceQuantizer::refusal(const QuantizeWeightsArgs& args) const {
     return kernels_->refusal(quantize_call(weights_, args, out_), {out_});
 }
 
-}  // namespace runtime
-
 void quantize_on_device(Runtime& runtime, const QuantizeWeights& weights, const QuantizeWeightsArgs& args,
-                        std::int64_t out, CUstream_st* stream) {
-    runtime::guarded("quantize_on_device()", [&] {
-        const runtime::DeviceQuantizer quantizer(runtime::dispatcher_of(runtime), weights, out);
-        const Status status = quantizer.run(stream, args);
+                        std::int64_t out, CUstream stream, const WaitForStream& wait) {
+    guarded("quantize_on_device()", [&] {
+        const DeviceQuantizer quantizer(dispatcher_of(runtime), weights, out);
+        const Status status = quantizer.run(stream, args, wait);
         if (status == Status::launch_failed) throw std::runtime_error(runtime.last_launch_error());
         if (status == Status::ok) return;
         const std::string wrong = quantizer.refusal(args);
         throw std::invalid_argument(wrong.empty() ? std::string(describe(status)) : wrong);
     });
+}
+
+}  // namespace runtime
+
+void quantize_on_device(Runtime& runtime, const QuantizeWeights& weights, const QuantizeWeightsArgs& args,
+                        std::int64_t out, CUstream_st* stream) {
+    runtime::quantize_on_device(runtime, weights, args, out, stream, {});
 }
 
 std::int64_t quantize_on_device_workspace(Runtime& runtime, const QuantizeWeights& weights,

@@ -149,6 +149,15 @@ TEST_CASE("a GPU that hangs at the first step, which is measured, is an error of
     CHECK(ended.err.find("the GPU has not ended a step within 0.5 s: it hangs") != std::string::npos);
 }
 
+TEST_CASE("a GPU that hangs while weights are brought to it is an error of its own, too") {
+    const Served served("copy:hang:after=3");
+    const Ended ended = served.run([](pid_t) {}, {"--max-step-seconds", "0.5"});
+    CHECK(ended.code == 1);
+    CHECK(ended.out.empty());
+    CHECK(ended.err.find("the GPU has not taken a piece of the weights within 0.5 s: it hangs") !=
+          std::string::npos);
+}
+
 TEST_CASE("a GPU that hangs does not keep a server that is asked to stop") {
     const Served served("launch:hang:after=2000");
     std::chrono::steady_clock::time_point asked;

@@ -541,6 +541,21 @@ TEST_CASE("a GPU that hangs is waited for as long as a step may take, and what s
     CHECK(machine.live("memory") > 0);
 }
 
+TEST_CASE("a GPU that hangs while weights are brought to it is waited for no longer, and left") {
+    std::optional<checkpoints::QuantizeRequest> quantize;
+    for (const char* script : {"copy:hang:after=3", "launch:match=quantize:hang:after=3"}) {
+        CAPTURE(script);
+        const test::FakeMachine machine(script);
+        ModelOptions options = small_options();
+        options.longest_step = std::chrono::milliseconds(300);
+        options.quantize = std::exchange(quantize, checkpoints::QuantizeRequest{.format = QuantFormat::fp8});
+        CHECK_THROWS_WITH_AS(RunningModel{options},
+                             doctest::Contains("has not taken a piece of the weights within 0.3 s: it hangs"),
+                             EngineFailure);
+        CHECK(machine.live("memory") > 0);
+    }
+}
+
 TEST_CASE("a GPU that hangs while its steps are measured is waited for no longer, and left") {
     const test::FakeMachine machine("launch:match=sample_row:hang:after=9");
     {

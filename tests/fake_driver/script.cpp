@@ -38,6 +38,7 @@ const std::map<std::string, std::string>& known_keys() {
         {"driver", " version init init_us init_us_a_gpu "},
         {"alloc", " fail over after times once "},
         {"load", " match fail after times once "},
+        {"copy", " hang after times once "},
         {"launch",
          " match previous fail hang signal exit us slow sleep_us late_us seeded write value offset idle "
          "after times "

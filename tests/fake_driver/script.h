@@ -6,7 +6,7 @@
 //
 //   'device:kind=h100+a10; launch:match=group_rows,threads=128:fail=700:after=7; nvml:throttle=0x40'
 //
-// Choosing events (kinds launch, compile, load):
+// Choosing events (kinds launch, compile, load, copy):
 //   match=A,B     all of A, B must hold for the kernel. `name=value` is one of its constants (dtype,
 //                 hidden, threads, ...) or kernel=NAME, source=PATH, arch=NAME, whole; a bare word is part
 //                 of the kernel's or the source's name. `gpu=N` holds on that GPU (launch, load). Left
@@ -29,6 +29,7 @@
 //          over=BYTES              (with fail) only for allocations larger than that
 //          after=N, times=N        (with fail) as above, counting allocations
 // load     fail=200                cuModuleLoadData fails with this code
+// copy     hang                    a copy to the GPU in a stream never ends, as a kernel
 // launch   fail=CODE               codes after which the process must end (700, 719, ...) are found at the
 //                                  next call and stay, as on a GPU; others are returned by the launch itself
 //          hang                    the kernel never ends: queries say not ready, waiting never returns

@@ -25,6 +25,11 @@ CUresult copy_to_host(void* to, CUdeviceptr from, size_t bytes) {
     return valid ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
+/// As the driver does before it gives memory back.
+void wait_for_context() {
+    static_cast<void>(wait(in_context([](CUctx_st& context) { return state_of(context, context.hung); })));
+}
+
 template <class T>
 CUresult set_memory(CUstream stream, CUdeviceptr to, T value, size_t count) {
     return in_context([&](CUctx_st& context) {
@@ -43,6 +48,7 @@ CUresult cuMemAlloc(CUdeviceptr* address, size_t bytes) {
 }
 
 CUresult cuMemFree(CUdeviceptr address) {
+    wait_for_context();
     const std::lock_guard lock(mutex);
     return machine().release(address);
 }
@@ -79,6 +85,7 @@ CUresult cuMemAllocHost(void** memory, size_t bytes) {
 }
 
 CUresult cuMemFreeHost(void* memory) {
+    wait_for_context();
     const std::lock_guard lock(mutex);
     machine().forget_host_memory(memory);
     std::free(memory);
@@ -87,8 +94,10 @@ CUresult cuMemFreeHost(void* memory) {
 
 CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, size_t bytes, CUstream stream) {
     return in_context([&](CUctx_st& context) {
-        return machine().enqueue(resolve(context, stream),
-                                 [=](CUstream_st&) { return copy_from_host(to, from, bytes); });
+        return machine().enqueue(resolve(context, stream), [=](CUstream_st& on) {
+            if (!machine().script.fire("copy", {}).empty()) on.hung = on.context->hung = true;
+            return copy_from_host(to, from, bytes);
+        });
     });
 }
 
