@@ -137,7 +137,7 @@ Outcome export_winners(const Options& options, const Console& console) {
         outcome.exit = ExitCode::cache_unusable;
         outcome.error = losses.error();
     }
-    if (options.output.empty()) {
+    if (options.output.empty() || options.output == "-") {
         outcome.data["bundle"] = bundle;
         outcome.text = bundle;
         return outcome;
@@ -152,7 +152,8 @@ Outcome export_winners(const Options& options, const Console& console) {
 
 Runner declare_export(const Arguments& app) {
     const auto options = std::make_shared<Options>();
-    app.add_option("-o,--output", options->output, "File to write (default: stdout)").type_name(file_type);
+    app.add_option("-o,--output", options->output, "File to write, or - for stdout (default)")
+        .type_name(file_type);
     options->selection.declare(app);
     app.add_flag("--with-predicted", options->predicted,
                  "Predicted winners too (default: measured and replayed ones)");

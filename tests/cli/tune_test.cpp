@@ -58,6 +58,7 @@ TEST_CASE("a tuned operator is listed, shown, explained, exported, imported and 
 
     REQUIRE(sandbox.run({"export", "-o", "winners.json"}).code == 0);
     CHECK(sandbox.run({"export"}).out == sandbox.read("winners.json"));
+    CHECK(sandbox.run({"export", "-o", "-"}).out == sandbox.read("winners.json"));
     Sandbox elsewhere;
     elsewhere.write("winners.json", sandbox.read("winners.json"));
     CHECK(elsewhere.run({"import", "winners.json", "--dry-run", "--json"}).json()["data"]["new"] == 0);
