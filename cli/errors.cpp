@@ -60,8 +60,10 @@ Outcome outcome_of(const std::exception_ptr& exception) {
     } catch (const runtime::LibraryError& missing) {
         return error(ExitCode::no_gpu, "library_missing", missing.what(), missing.hint());
     } catch (const runtime::CudaError& cuda) {
-        return error(cuda.result() == CUDA_ERROR_NO_DEVICE ? ExitCode::no_gpu : ExitCode::failure,
-                     "cuda_error", cuda.what(), "hone doctor checks driver and GPUs");
+        const bool is_none =
+            cuda.result() == CUDA_ERROR_NO_DEVICE || cuda.result() == CUDA_ERROR_INVALID_DEVICE;
+        return error(is_none ? ExitCode::no_gpu : ExitCode::failure, "cuda_error", cuda.what(),
+                     "hone doctor checks driver and GPUs");
     } catch (const runtime::NvrtcError& compile) {
         return error(ExitCode::failure, "compile_failed", compile.what());
     } catch (const cache::CacheError& cache) {

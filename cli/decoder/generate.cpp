@@ -173,7 +173,7 @@ class Generation {
             new_tokens_ = static_cast<int>(std::min<std::int64_t>(new_tokens_, most - prompt_tokens));
         const std::int64_t needed = prompt_tokens + new_tokens_;
         if (options_.context == 0 && known > 0 && needed > known)
-            refuse(fmt::format("the prompt has {} tokens, and {} new ones follow; the model has {} positions "
+            refuse(fmt::format("the prompt has {} tokens, and up to {} follow; the model has {} positions "
                                "for both",
                                prompt_tokens, new_tokens_, known),
                    "a shorter prompt, or a lower -n");

@@ -357,7 +357,7 @@ TEST_CASE("a long prompt is continued as far as the model has positions, and ref
         CHECK(model.generate(words).out == "0,0,0,0\n");
     }
     CHECK(has(model.refusal({"--prompt-ids", ids, "-n", "5"}),
-              "the prompt has 1020 tokens, and 5 new ones follow; the model has 1024 positions for both"));
+              "the prompt has 1020 tokens, and up to 5 follow; the model has 1024 positions for both"));
     CHECK(has(model.refusal({"--prompt-ids", ids + ",1,1,1,1,1"}), "the prompt has 1025 tokens"));
 }
 
@@ -373,11 +373,15 @@ TEST_CASE("a GPU that is too small is told by what does not fit, and what would"
     CHECK(has(refusal, "a context of up to"));
 }
 
-TEST_CASE("without a GPU it says what is missing") {
+TEST_CASE("without a GPU, or one of that number, it says what is missing") {
     const Model model;
     Sandbox& sandbox = const_cast<Sandbox&>(model.sandbox);
     sandbox.set("HONE_CUDA_LIBRARY", "/nowhere/libcuda.so.1");
     const Ended ended = model.generate({"-p", "a"});
     CHECK(ended.code == 3);
     CHECK(has(ended.err, "libcuda"));
+    sandbox.use_fake_gpus();
+    const Ended other = model.generate({"-p", "a", "--gpu", "5"});
+    CHECK(other.code == 3);
+    CHECK(has(other.err, "GPU 5 of 1"));
 }
