@@ -150,7 +150,7 @@ TEST_CASE("a GPU that hangs at the first step, which is measured, is an error of
 }
 
 TEST_CASE("a GPU that hangs while weights are brought to it is an error of its own, too") {
-    const Served served("copy:hang:after=3");
+    const Served served("free:waits;copy:hang:after=3");
     const Ended ended = served.run([](pid_t) {}, {"--max-step-seconds", "0.5"});
     CHECK(ended.code == 1);
     CHECK(ended.out.empty());

@@ -543,7 +543,8 @@ TEST_CASE("a GPU that hangs is waited for as long as a step may take, and what s
 
 TEST_CASE("a GPU that hangs while weights are brought to it is waited for no longer, and left") {
     std::optional<checkpoints::QuantizeRequest> quantize;
-    for (const char* script : {"copy:hang:after=3", "launch:match=quantize:hang:after=3"}) {
+    for (const char* script :
+         {"free:waits;copy:hang:after=3", "free:waits;launch:match=quantize:hang:after=3"}) {
         CAPTURE(script);
         const test::FakeMachine machine(script);
         ModelOptions options = small_options();

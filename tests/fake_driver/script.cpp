@@ -37,6 +37,7 @@ const std::map<std::string, std::string>& known_keys() {
         {"device", " count kind memory "},
         {"driver", " version init init_us init_us_a_gpu "},
         {"alloc", " fail over after times once "},
+        {"free", " waits "},
         {"load", " match fail after times once "},
         {"copy", " hang after times once "},
         {"launch",

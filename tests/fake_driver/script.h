@@ -28,6 +28,8 @@
 // alloc    fail=2                  cuMemAlloc fails with this code
 //          over=BYTES              (with fail) only for allocations larger than that
 //          after=N, times=N        (with fail) as above, counting allocations
+// free     waits                   memory is given back when all kernels have ended, as by the driver: where
+//                                  one hangs, never
 // load     fail=200                cuModuleLoadData fails with this code
 // copy     hang                    a copy to the GPU in a stream never ends, as a kernel
 // launch   fail=CODE               codes after which the process must end (700, 719, ...) are found at the

@@ -27,7 +27,9 @@ CUresult copy_to_host(void* to, CUdeviceptr from, size_t bytes) {
 
 /// As the driver does before it gives memory back.
 void wait_for_context() {
-    static_cast<void>(wait(in_context([](CUctx_st& context) { return state_of(context, context.hung); })));
+    static_cast<void>(wait(in_context([](CUctx_st& context) {
+        return state_of(context, context.hung && machine().script.setting("free", "waits") != nullptr);
+    })));
 }
 
 template <class T>
