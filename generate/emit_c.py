@@ -50,11 +50,12 @@ def _initializer(name: str, values: typing.List[str]) -> typing.List[str]:
     return [f"{line:<{width}} \\" for line in [head, *body[:-1]]] + [body[-1]]
 
 
-def struct(made: abi.Struct, says: str) -> typing.List[str]:
+def struct(made: abi.Struct, says: str, workspace: str = "") -> typing.List[str]:
     texts = [f"    {member.type} {member.name};" for member in made.members]
     init = [f"sizeof(hone_{made.name})"] + [member.init for member in made.members[1:]]
     return [*block_comment(in_c(says)), f"typedef struct hone_{made.name} {{",
-            *_trailing(texts, [in_c(member.words) for member in made.members]), f"}} hone_{made.name};",
+            *_trailing(texts, [in_c(member.words, workspace) for member in made.members]),
+            f"}} hone_{made.name};",
             *_initializer(f"HONE_{made.name.upper()}_INIT", init),
             *prototype(f"hone_{made.name}_init", init_parameters(made)), ""]
 
@@ -112,7 +113,7 @@ def operators_block(operators: typing.List[Operator], lock: abi.Lock) -> typing.
     for group in groups(operators):
         for operator in group:
             lines += struct(abi.description(operator, lock), operator.says)
-        lines += struct(abi.arguments(group[0].call, lock), group[0].call.says)
+        lines += struct(abi.arguments(group[0].call, lock), group[0].call.says, group[0].c_workspace)
         if not group[0].is_function:
             lines += _functions(group)
     return lines

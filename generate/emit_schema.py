@@ -18,9 +18,9 @@ def _given(given: Given) -> typing.Dict[str, typing.Any]:
     return record
 
 
-def _argument(argument: CallArgument) -> typing.Dict[str, typing.Any]:
+def _argument(argument: CallArgument, workspace: str) -> typing.Dict[str, typing.Any]:
     record = {"name": argument.name, "kind": argument.kind, "members": argument.c_members(),
-              "says": in_c(abi.argument_words(argument))}
+              "says": in_c(abi.argument_words(argument), workspace)}
     for key in ("role", "shape", "when"):
         if getattr(argument, key):
             record[key] = getattr(argument, key)
@@ -39,7 +39,7 @@ def schema(operator: Operator, lock: abi.Lock) -> typing.Dict[str, typing.Any]:
     return {"name": operator.name, "title": operator.title, "says": in_c(operator.says),
             "sizes": operator.call.sizes,
             "fields": [_given(given) for given in operator.fields],
-            "arguments": [_argument(argument) for argument in operator.call.arguments],
+            "arguments": [_argument(argument, operator.c_workspace) for argument in operator.call.arguments],
             "description": _struct(abi.description(operator, lock)),
             "args": _struct(abi.arguments(operator.call, lock)),
             "run": "" if operator.is_function else f"hone_{operator.call.name}_run",

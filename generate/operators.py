@@ -216,6 +216,12 @@ class Operator(Record):
     folder: str = ""
 
     @property
+    def c_workspace(self) -> str:
+        """The function of C that says how many bytes a call's workspace has."""
+        has_own = self.is_function or len(self.call.sizes) > 1
+        return f"hone_{self.call.name}_workspace" if has_own else "hone_operator_workspace"
+
+    @property
     def has_indices(self) -> bool:
         """Whether HONE_CHECK_INDICES looks at tensors of its calls: ids of a table's rows, or by hand."""
         return self.checks_indices or \

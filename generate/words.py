@@ -5,10 +5,11 @@ import typing
 from generate.operators import snake
 
 
-def in_c(text: str) -> str:
+def in_c(text: str, workspace: str = "hone_operator_workspace") -> str:
+    """`workspace`: the function that says how many bytes that takes."""
     return _replaced(text, lambda title: f"hone_{snake(title)}", lambda title: f"hone_{snake(title)}_args",
                      "NULL",
-                     "hone_operator_workspace() bytes; NULL when that is 0")
+                     f"{workspace}() bytes; NULL when that is 0")
 
 
 def in_cpp(text: str) -> str:

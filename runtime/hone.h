@@ -277,7 +277,7 @@ typedef struct hone_attention_append_args {
     const int32_t* page_table;
     const void* q_weight; /* [head_dim], dtype; needed when the operator has a norm */
     const void* k_weight; /* [head_dim], dtype; needed when the operator has a norm */
-    void* workspace;      /* hone_operator_workspace() bytes; NULL when that is 0 */
+    void* workspace;      /* hone_attention_append_workspace() bytes; NULL when that is 0 */
     int64_t q_token_stride;
     int64_t q_head_stride;
     int64_t k_token_stride;
@@ -384,7 +384,7 @@ typedef struct hone_attention_args {
     const int32_t* page_table;
     const float* k_scale; /* [kv_heads]; needed when the cache is fp8 */
     const float* v_scale; /* [kv_heads]; needed when the cache is fp8 */
-    void* workspace;      /* hone_operator_workspace() bytes; NULL when that is 0 */
+    void* workspace;      /* hone_attention_workspace() bytes; NULL when that is 0 */
     int64_t q_batch_stride;
     int64_t q_token_stride;
     int64_t q_head_stride;
@@ -774,7 +774,7 @@ typedef struct hone_quantize_weights_args {
     void* codes;
     void* scales;
     void* zeros;           /* needed when codes have zero points */
-    void* workspace;       /* hone_operator_workspace() bytes; NULL when that is 0 */
+    void* workspace;       /* hone_quantize_weights_workspace() bytes; NULL when that is 0 */
     int64_t weight_stride; /* between two rows of the weight, in elements; 0: `in` */
 } hone_quantize_weights_args;
 #define HONE_QUANTIZE_WEIGHTS_ARGS_INIT \
