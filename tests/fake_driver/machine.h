@@ -16,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -33,6 +34,7 @@ struct CUctx_st {
     CUresult sticky = CUDA_SUCCESS;
     bool hung = false;  ///< any of its streams
     std::unique_ptr<CUstream_st> default_stream;
+    std::set<CUstream_st*> streams;  ///< live ones: who leaves them to a GPU that hangs has lost nothing
 };
 
 struct CUfunc_st {

@@ -12,6 +12,7 @@ extern "C" {
 CUresult cuStreamCreate(CUstream* stream, unsigned int) {
     return in_context([&](CUctx_st& context) {
         *stream = new CUstream_st{.context = &context, .capture = nullptr, .late = nullptr};
+        context.streams.insert(*stream);
         ++machine().live["stream"];
         return CUDA_SUCCESS;
     });
@@ -19,6 +20,7 @@ CUresult cuStreamCreate(CUstream* stream, unsigned int) {
 
 CUresult cuStreamDestroy(CUstream stream) {
     const std::lock_guard lock(mutex);
+    stream->context->streams.erase(stream);
     delete stream;
     --machine().live["stream"];
     return CUDA_SUCCESS;
