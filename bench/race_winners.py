@@ -23,7 +23,7 @@ import json
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Tuple
 
 from carry_winners import TREE, Program
 from tuned_bundle import Bundle, Failed, Row, Trial, rendered
@@ -49,10 +49,16 @@ def fields_of(trial: Trial) -> Dict[str, str]:
     return dict(word.split("=", 1) for word in trial.problem.split()[1:])
 
 
-def step_of(trial: Trial) -> Optional[str]:
-    """The model's step that chose it, where what it is part of ships; None: it was raced alone."""
-    chain = trial.facts.get("chain", "")
-    return None if not chain or " kept=no" in chain else chain
+class Choice(NamedTuple):
+    """By a model's step: `step` is empty for a row that was raced alone, `kept` says whether the step still takes it."""
+
+    step: str
+    kept: bool
+
+
+def choice_of(trial: Trial) -> Choice:
+    step, lost, _ = trial.facts.get("chain", "").partition(" kept=no")
+    return Choice(step, bool(step) and not lost)
 
 
 def milliseconds(date: str) -> float:
@@ -108,18 +114,20 @@ def take(options: argparse.Namespace) -> None:
     for file in options.runs:
         for row in Bundle(file).rows:
             raced = row.trials[0]
-            shipped = rows[key(raced)].trials[0] if key(raced) in rows else None
+            place = rows.get(key(raced))
+            shipped = place.trials[0] if place else None
             if kinds and kind(raced) not in kinds:
                 counts["left, of other GPUs"] += 1
             elif shipped is None:
                 rows[key(raced)] = row
                 counts["new"] += 1
-            elif raced.facts["created_at"] > shipped.facts["created_at"]:
-                if step_of(shipped) not in (None, raced.facts.get("chain", "").replace(" kept=no", "")):
-                    counts["left, as a step chose them"] += 1
-                else:
-                    rows[key(raced)] = row
-                    counts["replaced"] += 1
+            elif raced.facts["created_at"] <= shipped.facts["created_at"]:
+                continue
+            elif choice_of(shipped).kept and choice_of(shipped).step != choice_of(raced).step:
+                counts["left, as a step chose them"] += 1
+            else:
+                rows[key(raced)] = row
+                counts["replaced"] += 1
     bundle.file.write_text(bundle.text([text(rows[name]) for name in sorted(rows)]), encoding="utf-8")
     print(f"{bundle.file}: {len(rows)} rows; " + ", ".join(f"{count} {what}" for what, count in counts.items()))
 
