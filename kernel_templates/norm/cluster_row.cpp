@@ -41,13 +41,21 @@ constexpr Constraint constraints[] = {
          }),
 };
 
-/// Rows that do not fit one block's registers: the smallest cluster that holds them.
-std::optional<ClusterRowConfig> fallback(const NormProblem& norm, const DeviceTraits&) {
+/// Few long rows, or such as do not fit one block's registers: the smallest cluster that holds them.
+std::optional<ClusterRowConfig> fallback(const NormProblem& norm, const DeviceTraits& traits) {
     ClusterRowConfig c;
     c.vector = widest_vector(norm.hidden, norm.element_bytes());
+    c.programmatic = 1;
+    if (is_for_clusters(norm, traits)) {
+        c.cluster = blocks_of_few_rows;
+        c.early_weights = 1;
+        for (c.threads = 64; c.threads <= 512; c.threads *= 2) {
+            const bool has_all = c.threads * c.cluster * c.vector >= norm.hidden || c.threads == 512;
+            if (has_all && held_registers(norm, c) <= register_budget(c.threads)) return c;
+        }
+    }
     c.threads = 512;
     c.early_weights = 0;
-    c.programmatic = 1;
     for (const std::int64_t size : {2, 4, 8}) {
         c.cluster = size;
         if (held_registers(norm, c) <= register_budget(c.threads)) return c;

@@ -95,20 +95,25 @@ double predict(const NormProblem& norm, const GroupRowsConfig& c, const DeviceTr
 /// level 2 is told of loads, where a call does not fit it: so nothing that another operator left there is
 /// lost for it. By level_2_factor() rows leave first in calls of 1 to 1.5 times L2, and last from 4 times on.
 /// It must not spill on any chip: conversions to codes, done in software before sm_89, want registers too.
+/// Where no multiprocessor has two rows, more than eight warps a row only meet later, unless threads have more
+/// than nine accesses then: 5 to 10 % of a call on an H200.
 std::optional<GroupRowsConfig> fallback(const NormProblem& norm, const DeviceTraits& traits) {
     std::optional<GroupRowsConfig> best;
+    if (is_for_clusters(norm, traits)) return best;
     double best_us = 0;
     GroupRowsConfig c;
+    c.vector = widest_vector(norm.hidden, norm.element_bytes());
+    const bool few_warps = norm.rows <= traits.sm_count && norm.packets(256, c.vector) <= 9;
     const std::int64_t conversions = norm.quantized() ? 32 : 0;
     c.rows = 1;
     c.programmatic = traits.has_programmatic_launch() ? 1 : 0;
     const bool tells_level_2 = traits.has_bulk_copy() && exceeds_l2(norm, traits);
     for (const std::int64_t early : {1, 0}) {
         for (const std::int64_t lane_count : tunables[index_of(&GroupRowsConfig::lanes)].values.span()) {
+            if (best && few_warps && lane_count > 256) continue;
             c.early_weights = early;
             c.lanes = lane_count;
             c.threads = std::max<std::int64_t>(lane_count, 128);
-            c.vector = widest_vector(norm.hidden, norm.element_bytes());
             if (held_registers(norm, c) + conversions > register_budget(c.threads)) continue;
             for (const std::int64_t hint : {std::int64_t{0}, first_to_leave, last_to_leave}) {
                 if (hint != 0 && !tells_level_2) continue;

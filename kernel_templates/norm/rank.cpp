@@ -41,6 +41,12 @@ bool exceeds_l2(const NormProblem& norm, const DeviceTraits& traits) {
     return share_of_l2(norm, traits) > 1.0;
 }
 
+bool is_for_clusters(const NormProblem& norm, const DeviceTraits& traits) {
+    constexpr std::int64_t least_bytes = 14 * 1024;
+    return traits.compute_major >= 9 && !norm.quantized() && norm.read_bytes() >= least_bytes &&
+           norm.rows * blocks_of_few_rows <= traits.sm_count;
+}
+
 double memory_factor(const NormProblem& norm, const MemoryShape& shape, const DeviceTraits& traits) {
     if (!bound_by_memory(norm, traits)) return 1.0;
     const double long_shares = std::max(0.0, std::log2(shape.bytes_per_thread / 64));

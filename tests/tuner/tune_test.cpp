@@ -133,7 +133,7 @@ TEST_CASE("a final is stored with one time, and says who ties with its winner, i
     measurer.true_us = [&](const std::string& name) {
         return us.try_emplace(name, 10 + 0.02 * static_cast<double>(us.size())).first->second;
     };
-    const TuneResult result = tune_quickly(norm_workload({64}), measurer, cache);
+    const TuneResult result = tune_quickly(norm_workload({1024}), measurer, cache);
     const ProblemResult& problem = result.problems.at(0);
     REQUIRE(problem.winner);
     const cache::Ties again = cache::ties_of(*problem.winner, cache.trials());
@@ -148,8 +148,8 @@ TEST_CASE("a final is stored with one time, and says who ties with its winner, i
         CHECK((other.created_at == problem.winner->created_at) == is_of_final);
         CHECK(std::abs(us.at(other.candidate) / us.at(problem.winner->candidate) - 1) <= again.within + 1e-9);
     }
-    CHECK(tune_quickly(norm_workload({64}), measurer, cache).problems[0].ties.others == again.others);
-    (void)tune_quickly(norm_workload({64}), measurer, cache, {.budget = {}, .retune = true});
+    CHECK(tune_quickly(norm_workload({1024}), measurer, cache).problems[0].ties.others == again.others);
+    (void)tune_quickly(norm_workload({1024}), measurer, cache, {.budget = {}, .retune = true});
     CHECK(cache::ties_of(cache.winners().at(0), cache.trials()).others.size() >= 2);  // of other candidates
 }
 
