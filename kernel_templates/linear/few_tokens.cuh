@@ -4,10 +4,11 @@
 // with the grid's step, or takes one step only. More tokens are more blocks, those of the same weights side
 // by side, so that the weights come from level 2.
 //
-// Data's way: weights come from global memory straight into registers, 16 bytes an access, one batch ahead of
-// the one being multiplied, also across steps; the first batch before anything else, also before the wait for
-// the kernel that writes x. x comes through level 1, where it stays (weights do not allocate there). One
-// barrier a step, between writing and adding the partial sums, which alternate between two buffers.
+// Data's way: weights come from global memory straight into registers, 16 bytes an access (gemv and mma fewer
+// where rows do not begin at multiples of them), one batch ahead of the one being multiplied, also across
+// steps; the first batch before anything else, also before the wait for the kernel that writes x. x comes
+// through level 1, where it stays (weights do not allocate there). One barrier a step, between writing and
+// adding the partial sums, which alternate between two buffers.
 //
 // A norm may be folded into the products: a lane, which sees every column of x that its warp multiplies, adds
 // up the squares on the way and multiplies x with the norm's weight; the results are multiplied with
@@ -36,9 +37,11 @@ inline constexpr bool walks = Tuned::blocks_per_sm != 0;
 inline constexpr bool folds_norm = has_norm && Tuned::fold_norm != 0;
 /// Whether sums are multiplied with what follows from a token's squares.
 __device__ constexpr bool takes_factors() { return folds_norm || takes_squares(); }
-/// Elements of one access.
+/// Elements that a lane multiplies together: 16 bytes.
 inline constexpr int vector = 16 / sizeof(Element);
-static_assert(in % vector == 0, "rows start at multiples of 16 bytes");
+/// Elements of one access: all of them where rows begin at multiples of 16 bytes, else the most that they
+/// begin at multiples of.
+__device__ constexpr int access() { return (in & -in) < vector ? in & -in : vector; }
 
 #define HONE_LOAD_WEIGHT(hints, ...) \
     asm volatile("ld.global.nc" hints ".v4.u32 {%0, %1, %2, %3}, [%4]" __VA_ARGS__)
@@ -64,8 +67,26 @@ __device__ inline uint4 load_weight(const Element* address) {
 }
 #undef HONE_LOAD_WEIGHT
 
-/// Where a weight load may go: past the end of a row x is zero, so any readable weight does.
-__device__ inline int readable(int column) { return column < in ? column : 0; }
+/// Where a weight load may go: past the end of a row x is zero, so any readable weight does. Narrow accesses
+/// look for themselves.
+__device__ inline int readable(int column) { return access() < vector || column < in ? column : 0; }
+/// As many elements of a row as 16 bytes have, by narrow accesses, zeros past its end: in place of those from
+/// `column` on some that the `sharers` lanes which read the row together have side by side.
+template <int sharers>
+__device__ inline uint4 load_narrow(const Element* row, int column) {
+    const int first = column - static_cast<int>(threadIdx.x) % sharers * (vector - access());
+    Packet<Element, vector> all{};
+#pragma unroll
+    for (int i = 0; i < vector; i += access()) {
+        const int from = first + i * sharers;
+        if (from >= in) continue;
+        const auto some = load_packet<Element, access()>(row + from);
+        memcpy(&all.elements[i], &some, sizeof(some));
+    }
+    uint4 word;
+    memcpy(&word, &all, 16);
+    return word;
+}
 
 __device__ inline void unpack_word(const uint4& word, float (&values)[vector]) {
     Packet<Element, vector> packet;
@@ -95,16 +116,28 @@ class FewTokens {
         step_stride = gridDim.x / groups;
     }
 
-    /// x[first token + token][column ... ], one access, zeros past the end of the row; tokens that are none
-    /// repeat the last.
+    /// x[first token + token][column ... ], zeros past the end of the row; tokens that are none repeat the
+    /// last. `sharers`: lanes that read the row together, as those of a weight.
+    template <int sharers>
     __device__ uint4 load_x(int token, int column) const {
-        if (column >= in) return uint4{0, 0, 0, 0};
+        if (access() == vector && column >= in) return uint4{0, 0, 0, 0};
         const int64 row = min(first_token_ + token, tensors_.tokens - 1);
+        if constexpr (access() < vector)
+            return load_narrow<sharers>(tensors_.x + row * tensors_.x_stride, column);
         return load_word<LoadHint::normal, 16>(tensors_.x + row * tensors_.x_stride + column);
     }
-    /// norm_weight[column ...], one access; any values past its end, where x is zero.
+    /// norm_weight[column ...]; any values past its end, where x is zero.
+    template <int sharers>
     __device__ void load_norm_weight(int column, float (&values)[vector]) const {
+        if constexpr (access() < vector)
+            return unpack_word(load_narrow<sharers>(tensors_.norm_weight, column), values);
         unpack_word(load_word<LoadHint::normal, 16>(tensors_.norm_weight + readable(column)), values);
+    }
+    /// The same of row `row` of the `product`-th weight, from a readable column on.
+    template <int sharers>
+    __device__ uint4 load_weight(int product, int row, int column) const {
+        if constexpr (access() < vector) return load_narrow<sharers>(weight_at(product, row, 0), column);
+        return linear::load_weight(weight_at(product, row, column));
     }
     __device__ float norm_factor(float squares) const {
         return rsqrtf(squares * (1.0f / in) + tensors_.epsilon);

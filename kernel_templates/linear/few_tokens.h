@@ -2,6 +2,9 @@
 // plan that they share.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+
 #include "kernel_templates/kit/launches.h"
 #include "kernel_templates/linear/linear.h"
 
@@ -23,6 +26,10 @@ struct FewTokensConfig {
 
 namespace few_tokens {
 
+/// Elements of an access to rows of x and the weights: 16 bytes, or the most that rows begin at multiples of.
+[[nodiscard]] inline std::int64_t access_elements(const LinearProblem& p) {
+    return std::min(p.in & -p.in, 16 / p.element_bytes());
+}
 /// Groups of tokens, a block each, and steps over the weight's rows.
 [[nodiscard]] std::int64_t groups(const LinearProblem&, const FewTokensConfig&);
 [[nodiscard]] std::int64_t steps(const LinearProblem&, const FewTokensConfig&);

@@ -50,9 +50,11 @@ inline constexpr Constraint two_to_eight_loads = rule(
         return loads(p, c) >= 2 && loads(p, c) <= 8;
     });
 inline constexpr Constraint resident_blocks_have_work =
-    rule("resident blocks walk where there is work for most of them",
+    rule("resident blocks walk where there is work for most of them, and accesses have 16 bytes: narrow ones "
+         "spill",
          [](const LinearProblem& p, const FewTokensConfig& c, const DeviceTraits& t) {
-             return c.blocks_per_sm == 0 || 2 * steps(p, c) * groups(p, c) > t.sm_count * c.blocks_per_sm;
+             if (c.blocks_per_sm == 0) return true;
+             return access_elements(p) * p.element_bytes() == 16 && 2 * steps(p, c) * groups(p, c) > t.sm_count * c.blocks_per_sm;
          });
 /// `registers`: what a thread needs.
 template <std::int64_t (*registers)(const LinearProblem&, const FewTokensConfig&)>

@@ -8,7 +8,7 @@ extern "C" __global__ void __launch_bounds__(hone::linear::threads, Tuned::block
 }
 
 namespace hone::linear::normalize {
-inline constexpr int vector = linear::vector;
+inline constexpr int vector = linear::access();
 }
 
 #include "linear/normalize.cuh"

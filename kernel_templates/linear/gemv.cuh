@@ -36,8 +36,7 @@ __device__ inline void run(const Tensors& tensors) {
             for (int product = 0; product < products; ++product) {
 #pragma unroll
                 for (int row = 0; row < rows; ++row)
-                    held.words[u][product][row] =
-                        load_weight(call.weight_at(product, place.first + row, column));
+                    held.words[u][product][row] = call.load_weight<32>(product, place.first + row, column);
             }
         }
     };
@@ -49,10 +48,10 @@ __device__ inline void run(const Tensors& tensors) {
             float x[block_tokens][vector];
 #pragma unroll
             for (int token = 0; token < block_tokens; ++token)
-                unpack_word(call.load_x(token, column_of(batch, u)), x[token]);
+                unpack_word(call.load_x<32>(token, column_of(batch, u)), x[token]);
             if constexpr (folds_norm) {
                 float norm_weight[vector];
-                call.load_norm_weight(column_of(batch, u), norm_weight);
+                call.load_norm_weight<32>(column_of(batch, u), norm_weight);
 #pragma unroll
                 for (int token = 0; token < block_tokens; ++token)
                     fold_norm(x[token], norm_weight, squares.tokens[token]);

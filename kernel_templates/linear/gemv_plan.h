@@ -10,9 +10,8 @@ inline constexpr Kernel gemv_kernels[] = {{"linear_gemv", call_args}, normalize}
 
 [[nodiscard]] Plan gemv_plan(const LinearProblem&, const FewTokensConfig&, const DeviceTraits&);
 
-/// Elements of 16 bytes.
 [[nodiscard]] inline std::int64_t gemv_access_elements(const LinearProblem& p, const FewTokensConfig&) {
-    return 16 / p.element_bytes();
+    return few_tokens::access_elements(p);
 }
 
 }  // namespace hone::linear

@@ -35,14 +35,15 @@ std::int64_t registers(const LinearProblem& p, const FewTokensConfig& c) {
 /// The operand is x * norm_weight, before anything has brought it to unit size: more than fp16 may hold.
 constexpr Constraint constraints[] = {
     elements_of_tensor_cores,
-    rows_are_aligned,
     more_than_a_token,
     rule("a block holds all tokens, up to 32",
          [](const LinearProblem& p, const FewTokensConfig& c) {
              return holds_tokens(p, c, tunables[index_of(&FewTokensConfig::tokens)]);
          }),
-    rule("more than 32 tokens are wgmma's and mma_tiles', where out is a multiple of 8",
-         [](const LinearProblem& p) { return p.tokens <= 32 || p.out % 8 != 0; }),
+    rule("more than 32 tokens are wgmma's where in is a multiple of 8, and mma_tiles' where out is one, too",
+         [](const LinearProblem& p, const DeviceTraits& t) {
+             return p.tokens <= 32 || p.in % 8 != 0 || (p.out % 8 != 0 && !runs_on(wgmma, t));
+         }),
     rule("blocks have 4 to 16 warps", [](const FewTokensConfig& c) { return c.threads() <= 512; }),
     rule("a thread keeps four to sixteen loads in flight",
          [](const LinearProblem& p, const FewTokensConfig& c) {
@@ -63,6 +64,7 @@ constexpr Constraint constraints[] = {
 
 double predict(const LinearProblem& p, const FewTokensConfig& c, const DeviceTraits& traits) {
     const double blocks = static_cast<double>(token_blocks(c));
+    const auto accesses = static_cast<double>(8 / access_elements(p));
     const double shared_rows = static_cast<double>(c.rows * p.products());
     // An x costs a square, a product and half a conversion an element, and the norm's weight.
     const double folds = c.fold_norm != 0 ? 1.0 : 0.0;
@@ -72,7 +74,7 @@ double predict(const LinearProblem& p, const FewTokensConfig& c, const DeviceTra
                       {.registers = registers(p, c),
                        .loads = static_cast<double>(loads(p, c)),
                        .latency_us = 0.9 + 0.3 * 16 / shared_rows * blocks,
-                       .instructions = 4 + blocks * 8 + blocks * 8 * 16 / shared_rows + folding,
+                       .instructions = (4 + blocks * 8 * 16 / shared_rows) * accesses + blocks * 8 + folding,
                        .x_bytes = 8 * (blocks + folds) / shared_rows,
                        .bandwidth = c.rows == 16 ? 0.89 : 0.88,
                        .rest_us = 0.5},

@@ -59,7 +59,7 @@ __device__ inline void run(const Tensors& tensors) {
 #pragma unroll
                 for (int half = 0; half < 2 * row_blocks; ++half)
                     held.words[u][product][half / 2][half % 2] =
-                        load_weight(call.weight_at(product, place.first + g + 8 * half, column));
+                        call.load_weight<4>(product, place.first + g + 8 * half, column);
             }
         }
     };
@@ -72,11 +72,11 @@ __device__ inline void run(const Tensors& tensors) {
 #pragma unroll
             for (int n = 0; n < token_blocks; ++n) {
                 const int token = n * 8 + g;
-                x[n] = token < block_tokens ? call.load_x(token, column_of(batch, u)) : uint4{0, 0, 0, 0};
+                x[n] = token < block_tokens ? call.load_x<4>(token, column_of(batch, u)) : uint4{0, 0, 0, 0};
             }
             if constexpr (folds_norm) {
                 float norm_weight[vector];
-                call.load_norm_weight(column_of(batch, u), norm_weight);
+                call.load_norm_weight<4>(column_of(batch, u), norm_weight);
 #pragma unroll
                 for (int n = 0; n < token_blocks; ++n) x[n] = folded(x[n], norm_weight, squares[n]);
             }
@@ -141,7 +141,7 @@ extern "C" __global__ void __launch_bounds__(hone::linear::threads, Tuned::block
 }
 
 namespace hone::linear::normalize {
-inline constexpr int vector = linear::vector;
+inline constexpr int vector = linear::access();
 }
 
 #include "linear/normalize.cuh"

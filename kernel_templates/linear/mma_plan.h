@@ -10,8 +10,8 @@ inline constexpr Kernel mma_kernels[] = {{"linear_mma", call_args}, normalize};
 
 [[nodiscard]] Plan mma_plan(const LinearProblem&, const FewTokensConfig&, const DeviceTraits&);
 
-[[nodiscard]] constexpr std::int64_t mma_access_elements(const LinearProblem&, const FewTokensConfig&) {
-    return 8;
+[[nodiscard]] inline std::int64_t mma_access_elements(const LinearProblem& p, const FewTokensConfig&) {
+    return few_tokens::access_elements(p);
 }
 
 }  // namespace hone::linear

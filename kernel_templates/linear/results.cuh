@@ -7,6 +7,9 @@
 
 namespace hone::linear {
 
+/// Whether rows of results begin at multiples of 16 bytes, so that two neighbouring columns are an access.
+__device__ constexpr bool are_in_pairs() { return out % 8 == 0; }
+
 /// Two results side by side: columns `column`, `column + 1` of one token, or swapped: one column of tokens
 /// `token`, `token + 1`.
 struct Pair {
@@ -36,6 +39,11 @@ struct Results {
     /// read. `whole`: no column stands outside, known at compile time; addresses then differ by constants.
     template <bool whole>
     __device__ void finish_columns(Pair at, float& first, float& second) const {
+        if constexpr (!are_in_pairs()) {
+            first = finish(at.token, at.column, first);
+            second = finish(at.token, at.column + 1, second);
+            return;
+        }
         const int column = whole ? at.column : min(at.column, out - 2);
         activate_columns(column, first, second);
         if constexpr (has_residual) add(residual_of(min(at.token, tokens - 1), column), first, second);
@@ -62,6 +70,11 @@ struct Results {
             if (at.column >= out) return;
             if (at.token < tokens) result[at.token * out_stride + at.column] = low;
             if (at.token + 1 < tokens) result[(at.token + 1) * out_stride + at.column] = high;
+        } else if constexpr (!are_in_pairs()) {
+            if (at.token >= tokens) return;
+            Element* const to = result + at.token * out_stride + at.column;
+            if (at.column < out) to[0] = Element{static_cast<uint16>(pair)};
+            if (at.column + 1 < out) to[1] = Element{static_cast<uint16>(pair >> 16)};
         } else {
             if (at.token < tokens && at.column < out)
                 *reinterpret_cast<uint32*>(result + at.token * out_stride + at.column) = pair;

@@ -26,6 +26,7 @@ inline constexpr int mma_rows = 8 / parts;
 inline constexpr int row_blocks = rows / mma_rows;
 inline constexpr int count = (in + strip - 1) / strip;
 inline constexpr int batches = (count + k_warps * unroll - 1) / (k_warps * unroll);
+static_assert(access() == vector, "rows start at multiples of 16 bytes");
 static_assert(block_tokens == 2 || block_tokens == 4 || block_tokens == 8, "a part for each 2 to 8 tokens");
 static_assert(rows % mma_rows == 0 && out >= rows, "a warp's rows exist, and fill instructions");
 
@@ -83,7 +84,7 @@ __device__ inline void run(const Tensors& tensors) {
 #pragma unroll
         for (int u = 0; u < unroll; ++u) {
             const auto load_x = [&](int row) {
-                return call.load_x(row % block_tokens, column_of(batch, u) + row / block_tokens * part);
+                return call.load_x<4>(row % block_tokens, column_of(batch, u) + row / block_tokens * part);
             };
             const uint4 low = load_x(g);
             const uint4 high = load_x(g + 8);

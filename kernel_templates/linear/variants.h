@@ -7,6 +7,7 @@
 namespace hone::linear {
 
 extern const Variant wgmma;
+extern const Variant copied;
 extern const Variant wgmma_tf32;
 extern const Variant ring;
 extern const Variant mma;

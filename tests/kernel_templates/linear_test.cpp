@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "kernel_templates/linear/variants.h"
 #include "tests/kernel_templates/linear_cases.h"
 
 using namespace hone;
@@ -81,9 +82,10 @@ TEST_CASE("the fallback of linear is the variant that fits the tokens, the sizes
     const Arch sm_90{9, 0, true};
     const Arch sm_100{10, 0, true};
     const std::string model = "dtype=bf16 in=4096 out=4096 tokens=";
-    CHECK(variant_of(model + "1", sm_90) == "gemv");
-    for (const char* tokens : {"2", "3", "4", "8"}) CHECK(variant_of(model + tokens, sm_90) == "ring");
-    CHECK(variant_of("dtype=bf16 in=1024 out=2048 tokens=2", sm_90) == "gemv");
+    for (const char* tokens : {"1", "2", "3", "4", "8"}) CHECK(variant_of(model + tokens, sm_90) == "ring");
+    CHECK(variant_of("dtype=bf16 norm=yes in=4096 out=4096 tokens=1", sm_90) == "gemv");
+    for (const char* tokens : {"1", "2"})
+        CHECK(variant_of(std::string("dtype=bf16 in=1024 out=2048 tokens=") + tokens, sm_90) == "gemv");
     CHECK(variant_of("dtype=bf16 in=1024 out=2048 tokens=4", sm_90) == "mma");
     CHECK(variant_of(model + "16", sm_90) == "ring");
     CHECK(variant_of("dtype=bf16 in=1024 out=2048 tokens=16", sm_90) == "wgmma");
@@ -105,10 +107,41 @@ TEST_CASE("the fallback of linear is the variant that fits the tokens, the sizes
     CHECK(variant_of("dtype=fp32 in=4096 out=4096 tokens=9", sm_90) == "wgmma_tf32");
     CHECK(variant_of("dtype=fp32 in=4096 out=4096 tokens=2048", sm_90) == "wgmma_tf32");
     CHECK(variant_of("dtype=fp32 in=4096 out=4096 tokens=128", sm_80) == "plain");
-    CHECK(variant_of("dtype=fp32 in=4096 out=4098 tokens=128", sm_90) == "plain");
-    CHECK(variant_of("dtype=bf16 in=4095 out=4096 tokens=1", sm_90) == "plain");
-    CHECK(variant_of("dtype=bf16 in=4096 out=4095 tokens=128", sm_90) == "mma");
+    CHECK(variant_of("dtype=fp32 in=4095 out=4096 tokens=128", sm_90) == "plain");
+    CHECK(variant_of("dtype=fp32 in=4096 out=4098 tokens=128", sm_90) == "wgmma_tf32");
+    CHECK(variant_of("dtype=bf16 in=4096 out=4095 tokens=128", sm_90) == "wgmma");
+    CHECK(variant_of("dtype=bf16 in=1000 out=10 tokens=64", sm_90) == "wgmma");
+    CHECK(variant_of("dtype=bf16 in=4095 out=4096 tokens=1", sm_90) == "gemv");
+    CHECK(variant_of("dtype=bf16 in=4095 out=4096 tokens=32", sm_90) == "mma");
+    CHECK(variant_of("dtype=bf16 in=4095 out=4095 tokens=33", sm_90) == "copied");
+    CHECK(variant_of("dtype=bf16 in=4095 out=65536 tokens=33", sm_90) == "mma");
+    CHECK(variant_of("dtype=bf16 in=4095 out=4096 tokens=33", sm_100) == "mma");
     CHECK(variant_of("dtype=bf16 in=8 out=8 tokens=8", sm_90) == "gemv");
+}
+
+TEST_CASE("copied rows have their own room in the workspace, and begin at multiples of 16 bytes") {
+    const DeviceTraits traits = *representative_device({9, 0, true});
+    for (const char* text : {"dtype=bf16 in=333 out=1000 tokens=70", "dtype=fp16 norm=yes in=334 out=77 tokens=600",
+                             "dtype=bf16 norm=yes gated=yes activation=silu in=335 out=100 tokens=150"}) {
+        const Problem problem = problem_of(text);
+        const linear::LinearProblem p(problem);
+        for (const Config& config : enumerate(problem, linear::copied, traits)) {
+            const Plan plan = linear::copied.plan(problem, config, traits);
+            CHECK(plan.launch_count == (p.norm ? 3 : 2));
+            const auto& maps = plan.tensor_maps;
+            std::int64_t end = 0;
+            for (const auto& [map, rows] : {std::pair(0, p.tokens), {1, p.out}, {2, p.gated ? p.out : 0}}) {
+                const TensorMap& copy = maps[static_cast<std::size_t>(map)];
+                if (rows == 0 || copy.pointer != linear::workspace) continue;
+                CHECK(copy.extents[0] == 336);
+                CHECK(copy.stride_scalars[0] == TensorMap::no_gaps);
+                CHECK(copy.offset_bytes >= end);
+                end = copy.offset_bytes + rows * 336 * 2;
+            }
+            CHECK(maps[4].offset_bytes == maps[0].offset_bytes);
+            CHECK(plan.workspace_bytes >= end + (p.norm ? p.tokens * p.in * 2 : 0));
+        }
+    }
 }
 
 TEST_CASE("every spot of the result has a block") {
@@ -127,6 +160,9 @@ TEST_CASE("every spot of the result has a block") {
                     const std::int64_t tiles = ceil_div(p.tokens, tunable(candidate, "tile_m")) *
                                                ceil_div(p.out * p.products(), tunable(candidate, "tile_n"));
                     CHECK(product.grid.x == tiles * tunable(candidate, "split"));
+                } else if (variant->name == "copied") {
+                    const std::int64_t chunks = (p.tokens + p.products() * p.out) * ceil_div(p.in, 8);
+                    CHECK(product.grid.x == ceil_div(chunks, product.block.x));
                 } else if (!variant->name.starts_with("wgmma") && variant->name != "ring") {
                     const std::int64_t groups = ceil_div(p.tokens, tunable(candidate, "tokens"));
                     const std::int64_t steps =

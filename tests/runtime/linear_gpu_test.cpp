@@ -51,9 +51,13 @@ class LinearCase {
     [[nodiscard]] bool suits(const Candidate& candidate) const {
         const std::int64_t access = candidate.variant->access_elements(problem_, candidate.config);
         const std::string_view name = candidate.variant->name;
-        const bool stores_wide = name.starts_with("wgmma") || name == "mma_tiles";
-        return (p_.in + padding_.columns_of_in) % access == 0 &&
-               (!stores_wide || (p_.out + padding_.columns_of_out) % access == 0);
+        const bool stores_wide = name.starts_with("wgmma") || name == "copied" || name == "mma_tiles";
+        // Rows whose length is no multiple of an access begin anywhere.
+        const auto suits = [access](std::int64_t columns, std::int64_t padding) {
+            return columns % access != 0 || padding % access == 0;
+        };
+        return suits(p_.in, padding_.columns_of_in) &&
+               (!stores_wide || suits(p_.out, padding_.columns_of_out));
     }
 
     using InPlace = std::optional<std::pair<std::size_t, std::size_t>>;
@@ -187,6 +191,19 @@ TEST_CASE("linear is right at sizes that no tile divides, and at odd ones") {
     }
     for (const char* sizes : {"in=1 out=1", "in=130 out=33"})
         check_problem(std::string("dtype=fp32 ") + sizes + " tokens=19", 2);
+}
+
+TEST_CASE("small linear whose rows begin anywhere is right, with bias, residual, gate and norm") {
+    for (const std::int64_t tokens : {1, 5, 40, 200}) {
+        for (const char* rest :
+             {"dtype=bf16 bias=yes residual=yes activation=gelu_erf in=264 out=131",
+              "dtype=fp16 gated=yes activation=silu in=264 out=133", "dtype=bf16 norm=yes in=333 out=65",
+              "dtype=fp16 norm=yes residual=yes in=334 out=50", "dtype=bf16 gated=yes activation=silu in=396 out=77",
+              "dtype=fp32 bias=yes residual=yes in=260 out=131", "dtype=fp32 norm=yes in=261 out=30"})
+            check_problem(rest + tokens_text(tokens), 2);
+    }
+    check_problem("dtype=bf16 residual=yes in=264 out=131 tokens=150", 2, {.columns_of_in = 8, .columns_of_out = 2});
+    check_problem("dtype=fp32 residual=yes in=260 out=131 tokens=150", 2, {.columns_of_in = 4, .columns_of_out = 2});
 }
 
 TEST_CASE("linear is right with every activation, with bias and residual") {

@@ -94,7 +94,7 @@ void add_maps(Plan& plan, const LinearProblem& p, const Geometry& g, const MapAr
     add_map(plan, x_map);
     add_map(plan, weight_map(of.weight, of.weight_stride));
     add_map(plan, p.gated ? weight_map(of.up, of.up_stride) : unused);
-    add_map(plan, g.staged != 0 ? result_map : unused);
+    add_map(plan, g.staged != 0 && p.out % 8 == 0 ? result_map : unused);
     add_map(plan, rest_map(x_map, 0));
 }
 

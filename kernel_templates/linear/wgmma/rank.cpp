@@ -25,18 +25,19 @@ std::vector<WgmmaConfig> proven_configs(const LinearProblem& p) {
     const std::int64_t rows = p.gated ? 128 : 64;  // for 64 rows of results, where the weight is left
     WgmmaConfig shared{
         .raster = 8, .l2_hint = p.tokens <= 64 ? 1 : 0, .programmatic = p.tokens <= 128 ? 1 : 2};
+    const std::int64_t whole = p.out % 8 == 0 ? 1 : 0;  // by the copy engine, which writes rows that begin so
     std::vector<WgmmaConfig> configs;
     const auto add = [&](std::int64_t tile_m, std::int64_t tile_n, WgmmaConfig c) {
         c.tile_m = tile_m;
         c.tile_n = tile_n;
         for (const std::int64_t parts : tunables[index_of(&WgmmaConfig::cluster_k)].values.span()) {
             c.cluster_k = parts;
-            c.staged = parts == 1 ? 1 : 2;
+            c.staged = parts == 1 ? whole : 2;
             configs.push_back(c);
         }
         if (p.tokens <= 128) return;
         c.cluster_k = 1;
-        c.staged = 1;
+        c.staged = whole;
         c.tail_split = 1;
         configs.push_back(c);
     };

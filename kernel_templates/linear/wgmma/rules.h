@@ -145,9 +145,11 @@ inline constexpr auto schedule_rules = std::to_array<Constraint>({
                     (c.ping_pong == 0 && c.blocks_per_sm == 1 && !geometry(p, c).halves() &&
                      (!has_neighbours<C> || neighbours(c) == 2));
          }),
-    rule("whole sums go through shared memory, except those of up to 64 tokens as columns",
+    rule("whole sums go through shared memory, except those of up to 64 tokens as columns, and where rows of "
+         "results begin anywhere: out is no multiple of 8",
          through<C>(&C::staged),
          [](const P& p, const C& c) {
+             if (p.out % 8 != 0) return c.staged == 0 || geometry(p, c).has_inbox();
              return c.staged != 0 || c.cluster_k > 1 || (c.swapped != 0 && p.tokens <= 64);
          }),
     rule("few results at a time, or panels in turns, are staged where the ring gets a stage more for it",

@@ -13,8 +13,8 @@ constexpr auto tunables = tunables_of(gemm::tunables, {gemm::neighbours_tunable<
 constexpr auto elements = std::to_array<Constraint>({
     rule("tensor cores multiply fp16 and bf16",
          [](const LinearProblem& p) { return p.dtype != Dtype::fp32; }),
-    rule("rows must start at multiples of 16 bytes: in and out are multiples of 8",
-         [](const LinearProblem& p) { return p.in % 8 == 0 && p.out % 8 == 0; }),
+    rule("rows must start at multiples of 16 bytes: in is a multiple of 8",
+         [](const LinearProblem& p) { return p.in % 8 == 0; }),
 });
 constexpr auto constraints = joined(joined(elements, gemm::rules<LinearProblem, WgmmaConfig>),
                                     gemm::order<LinearProblem, WgmmaConfig>);
@@ -27,7 +27,8 @@ double predict(const LinearProblem& p, const WgmmaConfig& c, const DeviceTraits&
 }
 
 /// For more than 512 tokens: tiles of all heights and widths, so that some fill the rounds.
-std::vector<WgmmaConfig> tiles_of_many_tokens(std::int64_t tokens) {
+std::vector<WgmmaConfig> tiles_of_many_tokens(const LinearProblem& p) {
+    const bool by_engine = p.out % 8 == 0;  // the copy engine, which writes rows that begin so
     std::vector<WgmmaConfig> configs;
     const auto add = [&](WgmmaConfig c) {
         const int step = c.swapped != 0 ? 8 : 16;
@@ -42,13 +43,13 @@ std::vector<WgmmaConfig> tiles_of_many_tokens(std::int64_t tokens) {
     };
     WgmmaConfig c;
     c.programmatic = 2;
-    c.staged = 1;
+    c.staged = by_engine ? 1 : 0;
     add(c);
     for (const std::int64_t staged : {1, 3}) {
-        c.staged = staged;
+        c.staged = by_engine ? staged : 0;
         c.neighbours = 2;
         add(c);
-        if (tokens > 2048) continue;
+        if (p.tokens > 2048) continue;
         WgmmaConfig weight_left = c;
         weight_left.swapped = 1;
         weight_left.raster = 1;
@@ -61,7 +62,7 @@ std::optional<WgmmaConfig> fallback(const Problem& problem, const DeviceTraits& 
     const LinearProblem p(problem);
     if (p.tokens <= 8) return std::nullopt;  // mma and gemv are faster
     std::vector<WgmmaConfig> configs;
-    if (p.tokens > 512) configs = tiles_of_many_tokens(p.tokens);
+    if (p.tokens > 512) configs = tiles_of_many_tokens(p);
     for (const gemm::WgmmaConfig& proven : gemm::proven_configs(p)) {
         WgmmaConfig& c = configs.emplace_back();
         static_cast<gemm::WgmmaConfig&>(c) = proven;

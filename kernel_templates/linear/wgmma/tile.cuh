@@ -91,7 +91,8 @@ static_assert(!takes_squares() || !(swapped || geometry.joins_early() || consume
               "rows of x are the tile's, and registers suffice for who works out their factors");
 static_assert(!ping_pong || consumers == 2, "ping-pong is between two warpgroups");
 static_assert(stages >= 2, "a ring");
-static_assert(in % 8 == 0 && out % 8 == 0, "rows start at multiples of 16 bytes");
+static_assert(out % 8 == 0 || geometry.staged == 0 || geometry.has_inbox(),
+              "rows that the copy engine writes start at multiples of 16 bytes");
 
 /// A thread's sums, in the accumulators' map (device/wgmma.cuh); with `halves` those of half a block stand in
 /// the first half of the last row.

@@ -27,8 +27,8 @@ constexpr auto tunables = tunables_of({
 constexpr Constraint constraints[] = {
     rule("pairs of tf32 numbers are for fp32: other types have variant wgmma",
          [](const LinearProblem& p) { return p.dtype == Dtype::fp32; }),
-    rule("rows must start at multiples of 16 bytes: in and out are multiples of 4",
-         [](const LinearProblem& p) { return p.in % 4 == 0 && p.out % 4 == 0; }),
+    rule("rows must start at multiples of 16 bytes: in is a multiple of 4",
+         [](const LinearProblem& p) { return p.in % 4 == 0; }),
     rule("warpgroups take one or two blocks of 64 rows, with weights as left rows one of each weight",
          [](const LinearProblem& p, const WgmmaTf32Config& c) {
              const Geometry g = geometry(p, c);

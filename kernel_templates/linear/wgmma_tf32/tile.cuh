@@ -42,7 +42,7 @@ static_assert(cluster_k == 1 || geometry.exchange_bytes() <= geometry.barriers_a
               "the parts of sums fit the ring");
 static_assert(k_tiles >= cluster_k, "every part of a sum has terms");
 static_assert(stages >= 2, "a ring");
-static_assert(in % 4 == 0 && out % 4 == 0, "rows start at multiples of 16 bytes");
+static_assert(in % 4 == 0, "rows start at multiples of 16 bytes");
 
 using Ring = RingPosition<stages>;
 

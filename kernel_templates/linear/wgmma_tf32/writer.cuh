@@ -90,8 +90,13 @@ class Writer {
         if (token >= tensors_.tokens || column >= out) return;
         tensors_.out[token * tensors_.out_stride + column] = finish(token, column, first, second);
     }
-    /// Two columns of one token, the first even.
+    /// Two columns of one token, the first even; an access where rows begin at multiples of 16 bytes.
     __device__ void store_pair(int token, int column, float2 first, float2 second) const {
+        if constexpr (out % 4 != 0) {
+            store_result(token, column, first.x, second.x);
+            store_result(token, column + 1, first.y, second.y);
+            return;
+        }
         if (token >= tensors_.tokens || column >= out) return;
         store_packet(tensors_.out + token * tensors_.out_stride + column,
                      Packet<float, 2>{finish(token, column, first.x, second.x),
