@@ -125,6 +125,17 @@ bool asks_to_close(httplib::Request& request) {
     return true;
 }
 
+/// A target may name this server in front of its path (RFC 9112, 3.2.2), which cpp-httplib takes for the
+/// path's beginning. As there, whatever host is named is ours; one without a name is none.
+void leave_out_host(std::string& path) {
+    for (const std::string_view scheme : {"http://", "https://"}) {
+        if (strncasecmp(path.c_str(), scheme.data(), scheme.size()) != 0) continue;
+        const std::size_t end = std::min(path.find('/', scheme.size()), path.size());
+        if (end > scheme.size()) path = end == path.size() ? "/" : path.substr(end);
+        return;
+    }
+}
+
 /// cpp-httplib repeats to the client that it asked for this.
 void close_behind(const httplib::Request& request, httplib::Response& response) {
     if (request.get_header_value("Connection") != "close") response.set_header("Connection", "close");
@@ -269,6 +280,7 @@ class Server final : public httplib::Server {
         bool to_close = false;
         const bool answered = process_request(connection, stops_, closed, [&](httplib::Request& request) {
             to_close = asks_to_close(request);
+            leave_out_host(request.path);
             request.headers.erase("Accept-Encoding");  // pieces of a text would wait for each other
             request.ranges.clear();
         });

@@ -325,6 +325,32 @@ TEST_CASE("a client that asks for the connection to be closed has it closed, how
     }
 }
 
+TEST_CASE("a target may name the server in front of its path, as clients of proxies do") {
+    const MadeServer server(script);
+    const auto asks = [&](const std::string& target) {
+        HttpClientSocket client(server.port());
+        client.send_text("GET " + target + " HTTP/1.1\r\nHost: x\r\n\r\n");
+        return client.response();
+    };
+    for (const char* host : {"http://127.0.0.1:8000", "HTTP://somewhere.example", "https://[::1]:80"}) {
+        CAPTURE(host);
+        CHECK(asks(std::string(host) + "/health").json()["status"] == "ok");
+        CHECK(asks(std::string(host) + "/v1/models?x=1").json()["object"] == "list");
+        CHECK(asks(host).status == 404);
+        CHECK(asks(host).message().starts_with("there is no /; "));
+    }
+    CHECK(asks("http:///health").status == 404);
+    CHECK(asks("http://").status == 404);
+    CHECK(asks("ftp://host/health").status == 404);
+    CHECK(asks("/http://host/health").status == 404);
+    HttpClientSocket client(server.port());
+    const std::string body = R"({"prompt": "a", "max_tokens": 2})";
+    client.send_text(
+        fmt::format("POST http://host/v1/completions HTTP/1.1\r\nHost: host\r\nContent-Length: {}\r\n\r\n{}",
+                    body.size(), body));
+    CHECK(client.response().json()["usage"]["completion_tokens"] == 2);
+}
+
 TEST_CASE("the model, health, and who asks for something else") {
     MadeServer server(script);
     CHECK(server.get("/health").json()["status"] == "ok");
