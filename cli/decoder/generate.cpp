@@ -155,7 +155,10 @@ class Generation {
         const auto chat = decoder::ChatTemplate::load(options_.model, *tokenizer_);
         if (options_.no_thinking && chat.format().no_thoughts.empty())
             refuse("--no-thinking: the model's chat template has no such choice", "leave it out");
-        load_for({.max_sequences = 1, .max_context = options_.context});
+        decoder::ModelOptions how = read_model();
+        how.max_sequences = 1;
+        how.max_context = options_.context;
+        load_for(std::move(how));
         decoder::Engine engine(*model_);
         const ChatOptions chat_options{.answer = request({}, 0),
                                        .stops = options_.stops,
@@ -167,7 +170,9 @@ class Generation {
     }
 
     void load(std::int64_t prompt_tokens) {
-        const std::int64_t known = positions();
+        decoder::ModelOptions how = read_model();
+        const std::int64_t known = how.made_up ? how.made_up->max_position_embeddings
+                                               : how.description->model.max_position_embeddings;
         const std::int64_t most = options_.context > 0 ? options_.context : known;
         if (options_.new_tokens == 0 && most > prompt_tokens)
             new_tokens_ = static_cast<int>(std::min<std::int64_t>(new_tokens_, most - prompt_tokens));
@@ -177,23 +182,21 @@ class Generation {
                                "for both",
                                prompt_tokens, new_tokens_, known),
                    "a shorter prompt, or a lower -n");
-        load_for({.max_sequences = options_.sequences,
-                  .max_context = options_.context > 0 ? options_.context : needed});
+        how.max_sequences = options_.sequences;
+        how.max_context = options_.context > 0 ? options_.context : needed;
+        load_for(std::move(how));
     }
 
-    /// Tokens that a text of the model may have; 0: nobody says.
-    std::int64_t positions() const {
-        return options_.made_up ? tuner::read_model(options_.model).max_position_embeddings
-                                : decoder::describe_folder(options_.model).model.max_position_embeddings;
+    decoder::ModelOptions read_model() const {
+        if (options_.made_up) return {.made_up = tuner::read_model(options_.model)};
+        return {.folder = options_.model, .description = decoder::describe_folder(options_.model)};
     }
 
     void load_for(decoder::ModelOptions how) {
         const auto begin = Clock::now();
-        how.folder = options_.model;
         how.quantize = options_.format.chosen();
         how.kv_dtype = options_.kv_cache.chosen();
         how.device = options_.device;
-        if (options_.made_up) how.made_up = tuner::read_model(options_.model);
         model_ = loaded_model(std::move(how), console_);
         ms_to_load_ = Times::ms(begin, Clock::now());
     }

@@ -86,7 +86,7 @@ struct RunningModel::Read {
             source = made_up_weights();
             return;
         }
-        description = describe_folder(options.folder);
+        description = options.description ? *options.description : describe_folder(options.folder);
         check(options, description.model.max_position_embeddings);
         source = checkpoint_weights(options.folder, description.model.quantization, options.quantize);
         if (const std::optional<StoredCodes> codes = source->codes()) description.model.dtype = codes->dtype;

@@ -13,6 +13,7 @@ namespace hone::decoder {
 struct ModelOptions {
     std::filesystem::path folder;            ///< of a Hugging Face model
     std::optional<models::Model> made_up{};  ///< in place of a folder: a model of these shapes, for its speed
+    std::optional<Description> description{};  ///< the folder's, where it has been read: describe_folder()
     /// What codes are made of linear layers: its format, group, zeros and lm_head count. Of a folder with
     /// codes: what these have to be.
     std::optional<checkpoints::QuantizeRequest> quantize{};

@@ -2,6 +2,8 @@
 #include <doctest/doctest.h>
 
 #include <signal.h>
+#include <sys/inotify.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -40,6 +42,28 @@ struct Model {
 
 bool has(const std::string& text, const std::string& words) { return text.find(words) != std::string::npos; }
 
+/// How often a file is opened from now on.
+class Openings {
+  public:
+    /// Events that are alike become one, so that closing is watched between opening and opening again.
+    explicit Openings(const fs::path& file) : watch_(inotify_init1(IN_NONBLOCK)) {
+        REQUIRE(inotify_add_watch(watch_, file.c_str(), IN_OPEN | IN_CLOSE) >= 0);
+    }
+    Openings(const Openings&) = delete;
+    Openings& operator=(const Openings&) = delete;
+    ~Openings() { close(watch_); }
+    [[nodiscard]] int count() {
+        inotify_event event{};
+        while (read(watch_, &event, sizeof event) == ssize_t{sizeof event})
+            opened_ += (event.mask & IN_OPEN) != 0 ? 1 : 0;
+        return opened_;
+    }
+
+  private:
+    int watch_;
+    int opened_ = 0;
+};
+
 }  // namespace
 
 TEST_CASE("a text comes as it grows, and as JSON with its times") {
@@ -57,6 +81,16 @@ TEST_CASE("a text comes as it grows, and as JSON with its times") {
     const Ended ids = model.generate({"--prompt-ids", "1,2,3", "-n", "3", "--stats"});
     CHECK(ids.out.starts_with("0,0,0\n"));
     CHECK(has(ids.out, "3 tokens after 3 of model"));
+}
+
+TEST_CASE("a folder's config.json is read once for what the model is, and once for its codes") {
+    const Model model;
+    Openings openings(model.sandbox.path("model/config.json"));
+    CHECK(model.generate({"--prompt-ids", "1,2,3", "-n", "3"}).code == 0);
+    CHECK(openings.count() == 2);
+    // And once for its tokenizer, which looks there for end ids.
+    CHECK(model.generate({"-p", "Once upon", "-n", "3"}).code == 0);
+    CHECK(openings.count() == 2 + 3);
 }
 
 TEST_CASE("a text that Ctrl-C cuts short is no success") {
