@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <iterator>
 #include <span>
 #include <utility>
 
@@ -55,12 +56,16 @@ RequestId Engine::submit(TextRequest request, Listener listener) {
         throw DecoderError(fmt::format("the prompt has the token {}; the model knows 0 to {}", id,
                                        model_.description().model.vocab_size - 1));
     }
-    Running running{request.wishes, std::make_shared<const Listener>(std::move(listener))};
+    Running running{.wishes = request.wishes,
+                    .listener = std::make_shared<const Listener>(std::move(listener)),
+                    .likeliest = request.likeliest};
+    if (request.scores_prompt) running.scored = request.prompt;
     const std::lock_guard lock(mutex_);
     if (!failure_.empty()) throw EngineFailure(failure_);
     const RequestId id = scheduler_.add({.prompt = std::move(request.prompt),
                                          .max_new_tokens = request.max_new_tokens,
-                                         .end_ids = std::move(request.end_ids)});
+                                         .end_ids = std::move(request.end_ids),
+                                         .scores_prompt = request.scores_prompt});
     try {
         requests_.emplace(id, std::move(running));
     } catch (...) {
@@ -75,7 +80,7 @@ RequestId Engine::submit(TextRequest request, Listener listener) {
 void Engine::cancel(RequestId id) {
     const std::lock_guard lock(mutex_);
     if (requests_.erase(id) > 0) scheduler_.cancel(id);
-    std::erase_if(news_, [&](const auto& one) { return one.second.request == id; });
+    std::erase_if(news_, [&](const News& one) { return one.token.request == id; });
 }
 
 EngineState Engine::state() const {
@@ -124,6 +129,7 @@ void Engine::compute_steps(std::unique_lock<std::mutex>& lock, const std::stop_t
     prepare(parts, lock);
     lock.unlock();
     launch({});
+    asked_ = std::exchange(asked_ahead_, {});
     lock.lock();
     while (finish_step(lock, stop)) {
     }
@@ -157,6 +163,7 @@ bool Engine::finish_step(std::unique_lock<std::mutex>& lock, const std::stop_tok
     const std::vector<int> drawn = model_.forward().finish();
     const Clock::time_point begun = begun_;
     const Clock::time_point ended = Clock::now();
+    try_to([&] { read_asked(drawn); });
     const bool goes_on = !failure && (is_launched || (is_ready && !is_outdated_));
     if (is_launched) {
         begun_ = ended;
@@ -164,6 +171,8 @@ bool Engine::finish_step(std::unique_lock<std::mutex>& lock, const std::stop_tok
         try_to([&] { launch(drawn); });
     }
     lock.lock();
+    note_scored();
+    asked_ = goes_on ? std::exchange(asked_ahead_, {}) : Asked{};
     note_times(begun, ended);
     times_.prepared_steps += goes_on ? 1 : 0;
     times_.ahead_steps += is_launched ? 1 : 0;
@@ -177,19 +186,97 @@ bool Engine::finish_step(std::unique_lock<std::mutex>& lock, const std::stop_tok
 void Engine::prepare(const std::vector<StepPart>& parts, std::unique_lock<std::mutex>& lock) {
     std::vector<Draw> draws;
     draws.reserve(parts.size());
+    asked_ahead_ = {};
     for (const StepPart& part : parts) {
-        if (!part.samples) continue;
+        if (!part.samples && !part.scores) continue;
         const auto found = requests_.find(part.request);
-        draws.push_back(found == requests_.end() ? Draw{} : Draw{found->second.wishes, part.drawn});
+        const bool is_there = found != requests_.end();
+        if (is_there) {
+            ask_for(part, found->second, draws.size());
+        } else if (part.scores) {
+            asked_ahead_.scored.emplace_back();  // for nobody
+        }
+        if (part.samples) draws.push_back(is_there ? Draw{found->second.wishes, part.drawn} : Draw{});
     }
     lock.unlock();
     model_.forward().prepare(parts, draws);
     lock.lock();
 }
 
+/// What of its part is asked about, in a step that is prepared.
+void Engine::ask_for(const StepPart& part, const Running& request, std::size_t row) {
+    if (part.samples && request.likeliest)
+        asked_ahead_.rows.push_back({static_cast<std::int64_t>(row), *request.likeliest});
+    if (!part.scores) return;
+    const auto known = static_cast<int>(request.of_prompt.size());  // of a text that has given way
+    const int first = std::max(part.begin, known);
+    const int end = std::min(part.begin + static_cast<int>(part.tokens.size()),
+                             static_cast<int>(request.scored.size()) - 1);
+    Asked::Scored scored{.request = part.request,
+                         .likeliest = request.likeliest.value_or(0),
+                         .first = first - part.begin,
+                         .next = {}};
+    if (first < end) scored.next.assign(request.scored.begin() + first + 1, request.scored.begin() + end + 1);
+    asked_ahead_.scored.push_back(std::move(scored));
+}
+
+/// Logits of the step that has ended, before another one overwrites them. What the host makes of them has
+/// time until the next step is computed, as far as they are there together.
+void Engine::read_asked(std::span<const int> drawn) {
+    if (asked_.nothing()) return;
+    chances_.clear();
+    Forward& forward = model_.forward();
+    std::span<const Asked::Row> left = asked_.rows;
+    while (!left.empty()) {
+        find_chances();
+        const auto part = left.first(std::min(left.size(), static_cast<std::size_t>(forward.logit_rows())));
+        left = left.subspan(part.size());
+        for (const Asked::Row& asked : part) read_rows_.push_back(asked.row);
+        const Forward::HostRows logits = forward.read_logits(read_rows_);
+        for (std::size_t i = 0; i < part.size(); ++i) {
+            const int token = drawn[static_cast<std::size_t>(part[i].row)];
+            read_.push_back({logits[i], token, part[i].likeliest});
+        }
+    }
+    if (asked_.scored.empty()) return;
+    find_chances();
+    for (std::size_t number = 0; number < asked_.scored.size(); ++number) score(number);
+}
+
+/// Each token that another one of its prompt follows says how likely that one was.
+void Engine::score(std::size_t number) {
+    Forward& forward = model_.forward();
+    Asked::Scored& part = asked_.scored[number];
+    const auto count = std::ssize(part.next);
+    for (std::int64_t begin = 0; begin < count; begin += forward.logit_rows()) {
+        const std::int64_t rows = std::min(forward.logit_rows(), count - begin);
+        std::vector<AskedRow> asked;
+        for (const auto& logits : forward.score_logits(number, part.first + begin, rows))
+            asked.push_back({logits, part.next[part.chances.size() + asked.size()], part.likeliest});
+        std::ranges::move(chances_of(model_.description(), asked), std::back_inserter(part.chances));
+    }
+}
+
+/// Of requests that are still there.
+void Engine::note_scored() {
+    for (Asked::Scored& part : asked_.scored) {
+        const auto found = requests_.find(part.request);
+        if (found == requests_.end()) continue;
+        std::ranges::move(part.chances, std::back_inserter(found->second.of_prompt));
+    }
+}
+
+void Engine::find_chances() {
+    std::vector<TokenChances> found = chances_of(model_.description(), read_);
+    for (std::size_t i = 0; i < found.size(); ++i) chances_.emplace(read_rows_[i], std::move(found[i]));
+    read_.clear();
+    read_rows_.clear();
+}
+
 /// The next step, while the GPU computes, and shortly before it has ended: who comes until then may have a
 /// part in it. Returns whether there is one.
 bool Engine::prepare_ahead(std::unique_lock<std::mutex>& lock) {
+    if (!asked_.scored.empty()) return false;  // its inputs stay until its rows have been read
     const bool hands_out_first = scheduler_.load().prompt_tokens > 0;
     if (hands_out_first && scheduler_.next().size() < least_beside_prompts) return false;
     const Clock::time_point when = time_to_prepare();
@@ -211,7 +298,7 @@ bool Engine::prepare_ahead(std::unique_lock<std::mutex>& lock) {
 /// it is for nobody. Returns whether it is launched.
 bool Engine::launch_ahead() {
     const Clock::time_point begun = Clock::now();
-    const bool is_launched = !is_outdated_ && model_.forward().launch_ahead();
+    const bool is_launched = !is_outdated_ && asked_.nothing() && model_.forward().launch_ahead();
     preparing_s_ += seconds(Clock::now() - begun);
     return is_launched;
 }
@@ -260,7 +347,9 @@ void Engine::note(const NewToken& token) {
     const auto found = requests_.find(token.request);
     if (found == requests_.end()) return;
     ++new_tokens_;
-    news_.emplace_back(found->second.listener, token);
+    Running& request = found->second;
+    news_.push_back({.listener = request.listener, .token = token, .asks = request.likeliest.has_value()});
+    if (token.is_first && !request.scored.empty()) news_.back().of_prompt = std::move(request.of_prompt);
     if (token.end != NewToken::End::none) requests_.erase(found);
 }
 
@@ -280,12 +369,18 @@ void Engine::hand_out_first(std::unique_lock<std::mutex>& lock) {
     hand_out(lock);
 }
 
+/// Who asks for no chances waits for none.
 void Engine::hand_out(std::unique_lock<std::mutex>& lock) {
     auto news = std::exchange(news_, {});
     lock.unlock();
     auto next = news.begin();
     try {
-        for (; next != news.end(); ++next) next->first->on_token(next->second);
+        const auto asking = std::stable_partition(std::ranges::find_if(news, &News::asks), news.end(),
+                                                  [](const News& one) { return !one.asks; });
+        for (; next != news.end(); ++next) {
+            if (next == asking) find_chances();
+            tell(*next);
+        }
     } catch (...) {
         lock.lock();
         news.erase(news.begin(), next);
@@ -295,6 +390,13 @@ void Engine::hand_out(std::unique_lock<std::mutex>& lock) {
     lock.lock();
 }
 
+void Engine::tell(News& one) {
+    if (one.of_prompt && one.listener->on_prompt) one.listener->on_prompt(*std::move(one.of_prompt));
+    const auto found = one.asks ? chances_.find(one.token.row) : chances_.end();
+    if (found != chances_.end()) one.token.chances = &found->second;
+    one.listener->on_token(one.token);
+}
+
 /// Nobody is to wait for what does not come.
 void Engine::fail(const char* why, std::unique_lock<std::mutex>& lock) noexcept {
     note_failure(failure_, why);
@@ -302,8 +404,9 @@ void Engine::fail(const char* why, std::unique_lock<std::mutex>& lock) noexcept 
         note_drawn();
         hand_out(lock);
     } catch (...) {
-        for (const auto& [listener, token] : news_) {
-            if (!requests_.contains(token.request) && listener->on_failure) listener->on_failure(failure_);
+        for (const News& one : news_) {
+            if (!requests_.contains(one.token.request) && one.listener->on_failure)
+                one.listener->on_failure(failure_);
         }
         news_.clear();
     }

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "decoder/engine/running_model.h"
+#include "decoder/forward/token_chances.h"
 #include "decoder/scheduling/scheduler.h"
 
 namespace hone::decoder {
@@ -27,6 +29,12 @@ struct TextRequest {
     int max_new_tokens = 128;
     Wishes wishes{};
     std::vector<int> end_ids{};
+    /// Not none: NewToken::chances are asked for, with so many of the likeliest, up to most_likeliest. Steps
+    /// with such texts are followed by none that is launched ahead.
+    std::optional<int> likeliest{};
+    /// And those of the prompt's tokens, with as many: Listener::on_prompt. All of it is computed for this
+    /// text.
+    bool scores_prompt = false;
 };
 
 /// Called by the engine's thread, which waits for it: short, and not calling the engine but for cancel().
@@ -34,6 +42,9 @@ struct Listener {
     std::function<void(const NewToken&)> on_token;
     /// The GPU or the driver failed: no token follows. In words.
     std::function<void(const std::string&)> on_failure;
+    /// Chances of each token of the prompt but the first, before the first new token: where they are asked
+    /// for.
+    std::function<void(std::vector<TokenChances>)> on_prompt{};
 };
 
 /// `failure` says why, also where memory has run out: nobody is to wait for what does not come.
@@ -109,6 +120,34 @@ class Engine final : public TokenEngine {
     struct Running {
         Wishes wishes;
         std::shared_ptr<const Listener> listener;
+        std::optional<int> likeliest{};  ///< TextRequest's
+        std::vector<int> scored{};       ///< the prompt, where it is
+        std::vector<TokenChances> of_prompt{};
+    };
+    /// What listeners are told.
+    struct News {
+        std::shared_ptr<const Listener> listener;
+        NewToken token;
+        bool asks = false;                                     ///< for chances
+        std::optional<std::vector<TokenChances>> of_prompt{};  ///< told before
+    };
+    /// A step's texts that ask for chances.
+    struct Asked {
+        struct Row {
+            std::int64_t row = 0;  ///< NewToken::row
+            int likeliest = 0;
+        };
+        /// A part of a prompt.
+        struct Scored {
+            RequestId request = 0;
+            int likeliest = 0;
+            std::int64_t first = 0;  ///< of its rows, that tells something new
+            std::vector<int> next;   ///< the token behind that row's, and so on
+            std::vector<TokenChances> chances{};
+        };
+        std::vector<Row> rows;
+        std::vector<Scored> scored;
+        [[nodiscard]] bool nothing() const { return rows.empty() && scored.empty(); }
     };
 
     void run(const std::stop_token& stop);
@@ -121,12 +160,18 @@ class Engine final : public TokenEngine {
     [[nodiscard]] double expected_s() const;
     [[nodiscard]] Clock::time_point time_to_prepare() const;
     void launch(std::span<const int> drawn);
+    void ask_for(const StepPart& part, const Running& request, std::size_t row);
+    void read_asked(std::span<const int> drawn);
+    void score(std::size_t number);
+    void note_scored();
+    void find_chances();
     void await_step();
     void note_times(Clock::time_point begun, Clock::time_point ended);
     void note_drawn();
     void note(const NewToken& token);
     void hand_out_first(std::unique_lock<std::mutex>& lock);
     void hand_out(std::unique_lock<std::mutex>& lock);
+    void tell(News& one);
     void fail(const char* why, std::unique_lock<std::mutex>& lock) noexcept;
 
     RunningModel& model_;
@@ -137,7 +182,15 @@ class Engine final : public TokenEngine {
     /// Tokens of the last step, which their listeners hear of while the GPU computes the next one: until that
     /// has begun they are as the scheduler gave them.
     std::vector<NewToken> drawn_;
-    std::vector<std::pair<std::shared_ptr<const Listener>, NewToken>> news_;
+    std::vector<News> news_;
+    // Of the engine's thread alone.
+    Asked asked_;        ///< of the step under way
+    Asked asked_ahead_;  ///< of the one that is prepared
+    /// Logits of the last step's rows that are asked about, until its tokens are handed out: what of them is
+    /// read, and what was made of it.
+    std::vector<AskedRow> read_;
+    std::vector<std::int64_t> read_rows_;
+    std::unordered_map<std::int64_t, TokenChances> chances_;  ///< by NewToken::row
     std::uint64_t new_tokens_ = 0;
     StepTimes times_;
     Clock::time_point begun_;                    ///< the step under way

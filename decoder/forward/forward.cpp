@@ -69,6 +69,7 @@ ForwardStep Forward::step_of_any(std::span<const StepPart> parts) {
             .kv_len = packed.kv_len,
             .longest = packed.longest,
             .prompts = packed.prompts,
+            .scores = !large_.scored_rows().empty(),
             .without = {},
             .turn = turn_after(turn_)};
 }

@@ -92,6 +92,17 @@ class Forward {
     /// CudaError, and DecoderError where the GPU left no token of the vocabulary.
     [[nodiscard]] std::vector<int> finish();
 
+    /// Logits on the host, [vocabulary] of the model's dtype each. Valid until the next that are read.
+    using HostRows = std::vector<std::span<const std::byte>>;
+    /// As many rows as are read at a time, at most.
+    [[nodiscard]] std::int64_t logit_rows() const;
+    // Both are for the step whose tokens finish() has given, until another one is launched. Throw as start().
+    /// Of these of the rows that its tokens were drawn from.
+    [[nodiscard]] HostRows read_logits(std::span<const std::int64_t> rows);
+    /// Of rows of its part with this number among those that are scored, the first of which is `begin`.
+    /// Before another step is prepared.
+    [[nodiscard]] HostRows score_logits(std::size_t part, std::int64_t begin, std::int64_t rows);
+
     /// Natural logarithms of what the model gives each token but the first, as a text from its beginning: 2
     /// tokens to a context of them. Overwrites the first pages of the cache. Throws as start().
     [[nodiscard]] std::vector<double> log_probabilities(std::span<const int> text);
@@ -162,7 +173,8 @@ class Forward {
     [[nodiscard]] ForwardStep step_of_any(std::span<const StepPart> parts);
     void begin_prepared();
     [[nodiscard]] bool has_tokens() const;
-    void read_logits(std::int64_t first, std::span<std::byte> to, std::int64_t rows);
+    [[nodiscard]] HostRows compute_logits(std::int64_t first, std::int64_t rows);
+    [[nodiscard]] HostRows host_rows(std::int64_t rows) const;
 
     void fill_for_timing(std::int64_t sequences, std::int64_t kv_len);
     /// With so many keys of each row.

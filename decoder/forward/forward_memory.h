@@ -1,6 +1,7 @@
 // The memory between the operators of a model.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -29,7 +30,8 @@ struct ForwardMemory {
           drawn_attended(gpu.driver(), row_bytes(model, capacity.sequences, model.q_width())),
           logits(gpu.driver(), row_bytes(model, capacity.sequences, model.model.vocab_size)),
           workspace(gpu.driver(), elements(workspace_bytes)),
-          drawn(gpu, capacity.sequences) {
+          drawn(gpu, capacity.sequences),
+          read_logits(gpu.driver(), row_bytes(model, read_rows(model, capacity), model.model.vocab_size)) {
         const std::int64_t cache_bytes = capacity.pages * capacity.page_size * model.kv_width() *
                                          model.cache_element_bytes(capacity.kv_dtype);
         for (std::int64_t layer = 0; layer < model.model.num_hidden_layers; ++layer) {
@@ -62,6 +64,13 @@ struct ForwardMemory {
     };
 
     [[nodiscard]] const float* sines() const { return angles.data() + angles.size() / 2; }
+
+    /// Rows of logits that are on the host at a time.
+    static std::int64_t read_rows(const Description& model, const Capacity& capacity) {
+        constexpr std::size_t most_bytes = std::size_t{64} << 20;
+        const std::size_t rows = most_bytes / row_bytes(model, 1, model.model.vocab_size);
+        return std::clamp<std::int64_t>(static_cast<std::int64_t>(rows), 1, capacity.sequences);
+    }
 
     static std::size_t row_bytes(const Description& model, std::int64_t rows, std::int64_t width) {
         return elements(rows * width * model.element_bytes());
@@ -96,6 +105,7 @@ struct ForwardMemory {
     Bytes logits;
     Bytes workspace;
     DrawnTokens drawn;
+    runtime::PinnedBuffer<std::byte> read_logits;  ///< on the host, of rows that are asked for
     runtime::DeviceBuffer<float> angles;  ///< cosines, then sines
     std::vector<Bytes> keys;              ///< of each layer: [pages, kv_heads, page_size, head_dim]
     std::vector<Bytes> values;

@@ -1,7 +1,5 @@
 // What a model thinks of a text that is there.
 #include <algorithm>
-#include <cmath>
-#include <cstring>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -9,51 +7,9 @@
 #include "decoder/error.h"
 #include "decoder/forward/forward.h"
 #include "decoder/forward/forward_memory.h"
-#include "decoder/forward/log_softmax.h"
-#include "runtime/quantize/small_floats.h"
+#include "decoder/forward/token_chances.h"
 
 namespace hone::decoder {
-namespace {
-
-/// Elements of a model's dtype as numbers.
-class Logits {
-  public:
-    Logits(const Description& model, std::int64_t rows)
-        : model_(model), bytes_(elements(rows * model.model.vocab_size * model.element_bytes())) {}
-
-    [[nodiscard]] std::span<std::byte> first(std::int64_t rows) {
-        return std::span(bytes_).first(elements(rows * model_.model.vocab_size * model_.element_bytes()));
-    }
-
-    /// Of the token in this row. NaN where a logit is NaN or infinite.
-    [[nodiscard]] double log_probability(std::int64_t row, int token) const {
-        const std::int64_t vocabulary = model_.model.vocab_size;
-        std::vector<double> x(elements(vocabulary));
-        for (std::int64_t i = 0; i < vocabulary; ++i) x[elements(i)] = number(row * vocabulary + i);
-        return log_softmax(x, elements(token));
-    }
-
-  private:
-    [[nodiscard]] double number(std::int64_t index) const {
-        const std::byte* at = bytes_.data() + index * model_.element_bytes();
-        float x = 0;
-        if (model_.model.dtype == Dtype::fp32) {
-            std::memcpy(&x, at, sizeof x);
-        } else {
-            std::uint16_t bits = 0;
-            std::memcpy(&bits, at, sizeof bits);
-            x = model_.model.dtype == Dtype::bf16 ? runtime::decode_bf16(bits) : runtime::decode_half(bits);
-        }
-        const double logit = x / model_.logit_divisor();
-        const double cap = model_.model.logit_cap;
-        return cap > 0 ? cap * std::tanh(logit / cap) : logit;
-    }
-
-    const Description& model_;
-    std::vector<std::byte> bytes_;
-};
-
-}  // namespace
 
 std::vector<double> Forward::log_probabilities(std::span<const int> text) {
     const auto length = static_cast<std::int64_t>(text.size());
@@ -63,7 +19,6 @@ std::vector<double> Forward::log_probabilities(std::span<const int> text) {
     }
     std::vector<int> pages(elements((length + capacity_.page_size - 1) / capacity_.page_size));
     std::iota(pages.begin(), pages.end(), 0);
-    Logits logits(model_, capacity_.sequences);
     std::vector<double> found;
     for (std::int64_t begin = 0; begin < length; begin += capacity_.step_tokens) {
         const std::int64_t tokens = std::min(capacity_.step_tokens, length - begin);
@@ -75,25 +30,56 @@ std::vector<double> Forward::log_probabilities(std::span<const int> text) {
         calls_.enqueue_layers(step);
         gpu_.wait();
         const std::int64_t scored = std::min(tokens, length - 1 - begin);  // nothing follows the last token
-        for (std::int64_t row = 0; row < scored; row += capacity_.sequences) {
-            const std::int64_t rows = std::min(capacity_.sequences, scored - row);
-            read_logits(row, logits.first(rows), rows);
-            for (std::int64_t i = 0; i < rows; ++i)
-                found.push_back(logits.log_probability(i, text[elements(begin + row + i + 1)]));
+        for (std::int64_t row = 0; row < scored; row += logit_rows()) {
+            std::vector<AskedRow> asked;
+            for (const auto& logits : compute_logits(row, std::min(logit_rows(), scored - row)))
+                asked.push_back({logits, text[elements(begin + row + 1) + asked.size()]});
+            for (const TokenChances& chances : chances_of(model_, asked))
+                found.push_back(chances.log_probability);
         }
     }
     return found;
 }
 
-/// Of `rows` rows of the step that was computed last.
-void Forward::read_logits(std::int64_t first, std::span<std::byte> to, std::int64_t rows) {
-    for (std::int64_t i = 0; i < rows; ++i) large_.host().last_rows[i] = static_cast<std::int32_t>(first + i);
+std::int64_t Forward::logit_rows() const { return ForwardMemory::read_rows(model_, capacity_); }
+
+Forward::HostRows Forward::host_rows(std::int64_t rows) const {
+    const std::size_t bytes = ForwardMemory::row_bytes(model_, 1, model_.model.vocab_size);
+    HostRows found;
+    for (std::int64_t row = 0; row < rows; ++row)
+        found.push_back(memory_->read_logits.span().subspan(elements(row) * bytes, bytes));
+    return found;
+}
+
+/// Rows that stand behind each other come by one copy.
+Forward::HostRows Forward::read_logits(std::span<const std::int64_t> rows) {
+    const runtime::Driver& driver = gpu_.driver();
+    const std::size_t bytes = ForwardMemory::row_bytes(model_, 1, model_.model.vocab_size);
+    for (std::size_t begin = 0, end = 0; begin < rows.size(); begin = end) {
+        while (end < rows.size() && rows[end] - rows[begin] == static_cast<std::int64_t>(end - begin)) ++end;
+        runtime::check(driver,
+                       driver.cuMemcpyDtoHAsync(memory_->read_logits.data() + begin * bytes,
+                                                memory_->logits.address() + elements(rows[begin]) * bytes,
+                                                (end - begin) * bytes, gpu_.stream()),
+                       "copying logits from the GPU");
+    }
+    gpu_.wait();
+    return host_rows(std::ssize(rows));
+}
+
+Forward::HostRows Forward::score_logits(std::size_t part, std::int64_t begin, std::int64_t rows) {
+    return compute_logits(large_.scored_rows()[part] + begin, rows);
+}
+
+/// Of rows of the step with prompts that was computed last, whose last layer was computed for all of them.
+Forward::HostRows Forward::compute_logits(std::int64_t first, std::int64_t rows) {
+    std::vector<std::int64_t> places(elements(rows));
+    std::iota(places.begin(), places.end(), 0);
+    for (const std::int64_t place : places)
+        large_.host().last_rows[place] = static_cast<std::int32_t>(first + place);
     large_.send(capacity_.sequences);
     calls_.enqueue_logits(large_.device(), rows);
-    gpu_.wait();
-    const runtime::Driver& driver = gpu_.driver();
-    runtime::check(driver, driver.cuMemcpyDtoH(to.data(), memory_->logits.address(), to.size()),
-                   "copying logits from the GPU");
+    return read_logits(places);
 }
 
 }  // namespace hone::decoder

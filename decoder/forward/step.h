@@ -20,6 +20,8 @@ struct ForwardStep {
     std::int64_t prompts = 0;  ///< sequences of more than one token, behind all others
     /// The residual stream has only rows that tokens are drawn from: StepInputs::Arrays::last_rows.
     bool drawn_rows = false;
+    /// The last layer is computed for all rows, whose logits may be asked for.
+    bool scores = false;
     bool filters = false;         ///< tokens are drawn from some of the vocabulary
     std::optional<Part> without;  ///< left out, for benchmarks
     std::size_t turn = 0;         ///< of `turns`: where its tokens go

@@ -24,6 +24,7 @@ void StepCalls::enqueue_layers(const ForwardStep& step) const {
 }
 
 void StepCalls::enqueue_prompts(const ForwardStep& step, std::int64_t rows) const {
+    if (step.scores) return enqueue_layers(step);
     const std::int64_t last = model_.model.num_hidden_layers - 1;
     enqueue_first_layers(step, last);
     enqueue_keys(last, step);
@@ -38,7 +39,11 @@ void StepCalls::enqueue_prompts(const ForwardStep& step, std::int64_t rows) cons
 }
 
 void StepCalls::enqueue_draws(const ForwardStep& step) const {
-    enqueue(Part::head, 0, step);
+    if (step.scores) {
+        enqueue_logits(step.in(), step.sequences);
+    } else {
+        enqueue(Part::head, 0, step);
+    }
     enqueue(Part::sampling, 0, step);
 }
 

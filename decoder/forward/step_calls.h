@@ -35,7 +35,8 @@ class StepCalls {
     /// From ids to the last norm, of all rows.
     void enqueue_layers(const ForwardStep& step) const;
     /// As enqueue_layers(), but that behind the last layer's keys and values only rows count that tokens are
-    /// drawn from: what else this layer makes is for nobody. `rows` of them; 0: none.
+    /// drawn from: what else this layer makes is for nobody, unless the step is scored. `rows` of them; 0:
+    /// none.
     void enqueue_prompts(const ForwardStep& step, std::int64_t rows) const;
     /// Logits of each sequence, and their tokens.
     void enqueue_draws(const ForwardStep& step) const;

@@ -97,6 +97,7 @@ void StepInputs::fill_one_each(std::span<const StepPart> parts, std::int64_t row
 PackedStep StepInputs::fill(std::span<const StepPart> parts, std::int64_t page_size) {
     const Arrays& in = host();
     awaited_.clear();
+    scored_rows_.clear();
     const auto has_one = [](const StepPart& part) { return part.tokens.size() == 1; };
     const std::int64_t singles = std::ranges::count_if(parts, has_one);
     PackedStep step{.tokens = singles, .longest = 1, .prompts = std::ssize(parts) - singles};
@@ -108,6 +109,7 @@ PackedStep StepInputs::fill(std::span<const StepPart> parts, std::int64_t page_s
         const std::int64_t sequence = has_one(part) ? single : prompt++;
         std::int64_t row = has_one(part) ? single++ : step.tokens;
         std::int64_t position = part.begin;
+        if (part.scores) scored_rows_.push_back(row);
         for (const int id : part.tokens) {
             const int page = part.pages[static_cast<std::size_t>(position / page_size)];
             in.ids[row] = id;

@@ -73,6 +73,8 @@ class StepInputs {
     /// Writes a step of any parts: sequences of one token first, then the others, each in their order, and
     /// the rows that tokens are drawn from in the order of the parts.
     [[nodiscard]] PackedStep fill(std::span<const StepPart> parts, std::int64_t page_size);
+    /// First rows of the parts of that step that are scored, in their order.
+    [[nodiscard]] const std::vector<std::int64_t>& scored_rows() const { return scored_rows_; }
     /// Writes how a token is drawn for each row; temperatures times `logit_divisor`, which draws as logits
     /// that are divided by it.
     void fill_draws(std::span<const Draw> draws, double logit_divisor) const;
@@ -112,6 +114,7 @@ class StepInputs {
     std::array<Side, 2> sides_;  ///< the host's
     std::size_t side_ = 0;
     std::vector<Awaited> awaited_;  ///< of the step that is written
+    std::vector<std::int64_t> scored_rows_;
 };
 
 }  // namespace hone::decoder

@@ -48,10 +48,12 @@ void Scheduler::check(const Request& request) const {
 
 RequestId Scheduler::add(Request request) {
     check(request);
+    const int scored = request.scores_prompt ? static_cast<int>(request.prompt.size()) : 0;
     waiting_.emplace(++last_id_, Sequence{.tokens = std::move(request.prompt),
                                           .pages = {},
                                           .end_ids = std::move(request.end_ids),
-                                          .new_tokens_left = request.max_new_tokens});
+                                          .new_tokens_left = request.max_new_tokens,
+                                          .scored_end = scored});
     return last_id_;
 }
 
@@ -264,7 +266,8 @@ void Scheduler::add_part(Step& step, RequestId id, Sequence& sequence, int token
                           .pages = sequence.pages,
                           .samples = samples,
                           .drawn = sequence.drawn,
-                          .awaited = samples ? sequence.awaited : -1});
+                          .awaited = samples ? sequence.awaited : -1,
+                          .scores = sequence.computed + 1 < sequence.scored_end});
     step.sequences.push_back(&sequence);
     ++sequence.steps;
 }
@@ -310,8 +313,9 @@ void Scheduler::admit_waiting(Step& step) {
 /// Finds what others have computed of it. False, and nothing is taken, while there is no room for all of it.
 bool Scheduler::start(Sequence& sequence) {
     const std::span<const int> tokens(sequence.tokens);
-    std::vector<int> known =
-        pool_.take_known(tokens.first(tokens.size() - 1));  // the last one has to be computed
+    std::vector<int> known;
+    if (sequence.scored_end == 0)
+        known = pool_.take_known(tokens.first(tokens.size() - 1));  // the last one has to be computed
     const int missing = pages_of(sequence) - static_cast<int>(known.size());
     if (missing > pool_.available() && !running_.empty()) {
         pool_.release(known);
@@ -353,12 +357,13 @@ std::vector<NewToken> Scheduler::complete(std::span<const int> drawn) {
     note_begun();
     await_tokens();
     std::vector<NewToken> made;
+    int row = 0;
     for (std::size_t i = 0; i < step_.parts.size(); ++i) {
         const StepPart& part = step_.parts[i];
         Sequence& sequence = *step_.sequences[i];
         if (!part.samples) continue;
-        const NewToken token = draw(part.request, sequence, drawn.front());
-        drawn = drawn.subspan(1);
+        const NewToken token = draw(part.request, sequence, drawn[static_cast<std::size_t>(row)], row);
+        ++row;
         if (sequence.is_silent) continue;
         made.push_back(token);
         if (token.end == NewToken::End::none) continue;
@@ -387,7 +392,7 @@ void Scheduler::advance(Sequence& sequence, int tokens) {
                   sequence.published);
 }
 
-NewToken Scheduler::draw(RequestId id, Sequence& sequence, int token) {
+NewToken Scheduler::draw(RequestId id, Sequence& sequence, int token, int row) {
     sequence.tokens.back() = token;
     sequence.awaited = -1;
     const bool ends = std::ranges::find(sequence.end_ids, token) != sequence.end_ids.end();
@@ -396,7 +401,8 @@ NewToken Scheduler::draw(RequestId id, Sequence& sequence, int token) {
             .end = ends                            ? NewToken::End::end_id
                    : sequence.new_tokens_left == 0 ? NewToken::End::length
                                                    : NewToken::End::none,
-            .is_first = sequence.drawn == 1};
+            .is_first = sequence.drawn == 1,
+            .row = row};
 }
 
 }  // namespace hone::decoder

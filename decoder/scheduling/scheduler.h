@@ -52,6 +52,7 @@ struct Request {
     std::vector<int> prompt;
     int max_new_tokens = 1;
     std::vector<int> end_ids{};  ///< the text ends with one of them
+    bool scores_prompt = false;  ///< all of the prompt is computed for it, whatever others have computed
 };
 
 /// In the order in which requests came.
@@ -68,7 +69,11 @@ struct StepPart {
     /// Which of the tokens that the step before draws the last one is, where that is not known yet; -1: all
     /// are known.
     int awaited = -1;
+    bool scores = false;  ///< of a prompt that is scored, with a token that another one of it follows
 };
+
+/// What a model thinks of a token: forward/token_chances.h.
+struct TokenChances;
 
 /// A token that a sequence got.
 struct NewToken {
@@ -77,6 +82,9 @@ struct NewToken {
     int token = 0;
     End end = End::none;  ///< why it is the last one
     bool is_first = false;
+    int row = 0;  ///< which of those that the step drew it is
+    /// Where they are asked for: from Engine, while the listener is told.
+    const TokenChances* chances = nullptr;
 };
 
 struct SchedulerCounters {
@@ -145,6 +153,7 @@ class Scheduler {
         int computed = 0;  ///< tokens that stand in the pages
         int new_tokens_left = 0;
         int drawn = 0;
+        int scored_end = 0;      ///< the prompt's tokens, where it is scored
         int awaited = -1;        ///< the last token is that one of those the step under way draws
         int steps = 0;           ///< under way and planned, that have a part of it
         bool is_silent = false;  ///< nobody hears of its tokens any more: cancelled, or ended by an end id
@@ -184,7 +193,7 @@ class Scheduler {
     [[nodiscard]] bool start(Sequence& sequence);
     void advance(Sequence& sequence, int tokens);
     void await_tokens();
-    [[nodiscard]] NewToken draw(RequestId id, Sequence& sequence, int token);
+    [[nodiscard]] NewToken draw(RequestId id, Sequence& sequence, int token, int row);
     void leave(Sequences& texts, Sequences::iterator text);
     void leave(RequestId id);
     void forget(Step& step);

@@ -1,6 +1,7 @@
 #include "tests/fake_driver/machine.h"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
@@ -18,6 +19,9 @@ namespace {
 constexpr std::size_t largest_real_allocation = 1 << 20;
 constexpr std::size_t launches_kept = 4096;
 constexpr int shared_bytes_without_opt_in = 49152;
+
+/// Parameters of the kernel that draws tokens.
+constexpr int logits = 0, seed = 5, counter = 6, drawn = 7;
 
 // After these a real process has to end: they are found at the next call, and at each one after it.
 bool is_sticky(CUresult code) {
@@ -290,33 +294,52 @@ double Machine::duration_us(const CUctx_st& context, const LaunchRequest& reques
     return duration;
 }
 
-/// As kernel_templates/embedding has it: five pointers, ids first, and then how many of them.
+/// As kernel_templates/embedding has it: five pointers, ids first, and then how many of them. Without
+/// positions it gathers rows of those that a step has.
 void Machine::note_ids(CUstream_st& stream, const LaunchRequest& request) {
-    constexpr int ids = 0, count = 5;
-    const auto tokens = static_cast<std::size_t>(request.record.parameters[count]);
-    bool valid = false;
-    const char* from = host_memory(request.record.parameters[ids], tokens * sizeof(std::int32_t), &valid);
-    stream.embedded.clear();
-    for (std::size_t i = 0; i < tokens && from != nullptr; ++i)
-        std::memcpy(&stream.embedded.emplace_back(), from + i * sizeof(std::int32_t), sizeof(std::int32_t));
+    constexpr int ids = 0, positions = 2, count = 5;
+    const FakeLaunch& launch = request.record;
+    const auto tokens = static_cast<std::size_t>(launch.parameters[count]);
+    const auto* const from = numbers_at<std::int32_t>(launch, ids, tokens);
+    const std::vector<std::int32_t> read(from, from == nullptr ? from : from + tokens);
+    if (launch.parameters[positions] != 0) {
+        const auto* const at = numbers_at<std::int32_t>(launch, positions, tokens);
+        stream.embedded = read;
+        stream.positions.assign(at, at == nullptr ? at : at + tokens);
+        return;
+    }
+    stream.gathered.clear();
+    for (const std::int32_t row : read)
+        stream.gathered.push_back(stream.positions[static_cast<std::size_t>(row)]);
+}
+
+/// Of rows that tokens are drawn from, or of gathered ones: the last of seven pointers of a linear layer.
+void Machine::make_logits(const CUstream_st& stream, const LaunchRequest& request, std::size_t vocabulary) {
+    const FakeLaunch& launch = request.record;
+    const bool draws = request.function->kernel.name == "sample_row";
+    const std::size_t rows = draws ? launch.grid[0] / launch.cluster[0] : stream.gathered.size();
+    const auto* const seeds = numbers_at<std::int64_t>(launch, seed, draws ? rows : 0);
+    const auto* const counters = numbers_at<std::int64_t>(launch, counter, draws ? rows : 0);
+    auto* const out = numbers_at<std::uint16_t>(launch, draws ? logits : 6, rows * vocabulary);
+    if (out == nullptr || (draws && (seeds == nullptr || counters == nullptr))) return;
+    for (std::size_t i = 0; i < rows * vocabulary; ++i) {
+        const std::size_t row = i / vocabulary;
+        const std::int64_t of_row = draws ? seeds[row] + 3 * counters[row] : 3 * stream.gathered[row];
+        const auto number = static_cast<float>((of_row + static_cast<std::int64_t>(i % vocabulary)) % 8);
+        out[i] = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(number) >> 16);
+    }
 }
 
 /// As kernel_templates/sample has it: the tokens are the parameter behind seven that are read.
 void Machine::draw_tokens(CUstream_st& stream, const LaunchRequest& request,
                           const std::vector<const Rule*>& rules) {
     const FakeLaunch& launch = request.record;
-    constexpr int seed = 5, counter = 6, out = 7;
     std::vector<std::int32_t> tokens(launch.grid[0] / launch.cluster[0]);
-    const auto memory_of = [&]<class T>(int parameter, T*) {
-        bool valid = false;
-        return reinterpret_cast<T*>(
-            host_memory(launch.parameters[parameter], tokens.size() * sizeof(T), &valid));
-    };
-    auto* const to = memory_of(out, static_cast<std::int32_t*>(nullptr));
+    auto* const to = numbers_at<std::int32_t>(launch, drawn, tokens.size());
     if (to == nullptr) return;
     if (std::ranges::any_of(rules, [](const Rule* rule) { return rule->has("seeded"); })) {
-        const auto* const seeds = memory_of(seed, static_cast<std::int64_t*>(nullptr));
-        const auto* const counters = memory_of(counter, static_cast<std::int64_t*>(nullptr));
+        const auto* const seeds = numbers_at<std::int64_t>(launch, seed, tokens.size());
+        const auto* const counters = numbers_at<std::int64_t>(launch, counter, tokens.size());
         const bool knows_ids = stream.in_graph && stream.embedded.size() == tokens.size();
         for (std::size_t i = 0; i < tokens.size() && seeds != nullptr && counters != nullptr; ++i) {
             const std::int64_t token = 31 * seeds[i] + 7 * counters[i];
@@ -352,8 +375,11 @@ CUresult Machine::run_kernel(CUstream_st& stream, const LaunchRequest& request) 
         if (const CUresult result = apply(*rule, stream, request); result != CUDA_SUCCESS) return result;
     }
     const bool is_idle = std::ranges::any_of(rules, [](const Rule* rule) { return rule->has("idle"); });
-    if (is_ruled && stream.in_graph && request.function->kernel.name == "embedding_rows")
-        note_ids(stream, request);
+    if (is_ruled && request.function->kernel.name == "embedding_rows") note_ids(stream, request);
+    for (const Rule* rule : rules) {
+        if (rule->has("logits"))
+            make_logits(stream, request, static_cast<std::size_t>(rule->number("logits")));
+    }
     if (request.function->kernel.name == "sample_row" && !is_idle && stream.context->sticky == CUDA_SUCCESS &&
         !stream.hung) {
         draw_tokens(stream, request, rules);

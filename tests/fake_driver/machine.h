@@ -78,7 +78,9 @@ struct CUstream_st {
     std::unique_ptr<CUgraph_st> capture;   ///< set between begin and end of a capture
     std::unique_ptr<LateWork> late;        ///< of the last kernel
     bool in_graph = false;                 ///< what runs is a graph's
-    std::vector<std::int32_t> embedded{};  ///< ids of the last embedding of a graph
+    std::vector<std::int32_t> embedded{};  ///< ids of the last embedding of a step
+    std::vector<std::int32_t> positions{};  ///< of its rows
+    std::vector<std::int32_t> gathered{};   ///< positions of the rows that were gathered last
 };
 
 struct CUevent_st {
@@ -163,6 +165,13 @@ class Machine {
     void note_ids(CUstream_st& stream, const LaunchRequest& request);
     void draw_tokens(CUstream_st& stream, const LaunchRequest& request,
                      const std::vector<const Rule*>& rules);
+    void make_logits(const CUstream_st& stream, const LaunchRequest& request, std::size_t vocabulary);
+    /// That many numbers where one of a launch's pointers points; nullptr where they are not all there.
+    template <class T>
+    T* numbers_at(const FakeLaunch& launch, int parameter, std::size_t count) {
+        bool valid = false;
+        return reinterpret_cast<T*>(host_memory(launch.parameters[parameter], count * sizeof(T), &valid));
+    }
     [[nodiscard]] CUresult check_launch(const CUctx_st& context, const LaunchRequest& request) const;
     CUresult run_kernel(CUstream_st& stream, const LaunchRequest& request);
     CUresult apply(const Rule& rule, CUstream_st& stream, const LaunchRequest& request);

@@ -41,9 +41,8 @@ const std::map<std::string, std::string>& known_keys() {
         {"load", " match fail after times once "},
         {"copy", " hang after times once "},
         {"launch",
-         " match previous fail hang signal exit us slow sleep_us late_us seeded write value offset idle "
-         "after times "
-         "once while "},
+         " match previous fail hang signal exit us slow sleep_us late_us seeded logits write value offset "
+         "idle after times once while "},
         {"noise", " percent seed "},
         {"compile",
          " match fail hang signal exit sleep_us log meet spill registers shared after times once "},

@@ -44,6 +44,9 @@
 //          seeded                  (sample_row) a row's token is (31 * seed + 7 * counter) % 997, not 0;
 //                                  998 in a graph that embeds another token in this row than that of the
 //                                  counter before
+//          logits=N                (sample_row) its logits are N numbers of bf16 a row, and that of a token
+//                                  is (seed + 3 * counter + token) % 8; (linear) that is what it makes of
+//                                  rows that have been gathered, with (3 * position + token) % 8
 //          write=ARG:value=V       when the kernel runs, its pointer argument number ARG (from 0) gets the
 //                                  eight bytes V
 //          offset=BYTES            (with write) so far behind the pointer
