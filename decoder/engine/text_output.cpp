@@ -9,6 +9,10 @@ TextOutput::TextOutput(const Tokenizer& tokenizer, std::vector<std::string> stop
     std::erase(stops_, "");
 }
 
+void TextOutput::begin_behind(std::span<const int> ids) {
+    for (const int id : ids) static_cast<void>(stream_.push(id));
+}
+
 std::string TextOutput::push(int id) { return stopped_ ? std::string() : shown(stream_.push(id)); }
 
 std::string TextOutput::finish() {

@@ -1,6 +1,7 @@
 // The text of a request as it grows: ids to characters, and where it stops.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,10 @@ class TextOutput {
     [[nodiscard]] std::string push(int id);
     /// The rest, after the last token.
     [[nodiscard]] std::string finish();
+    /// What is known and may not be shown yet.
+    [[nodiscard]] const std::string& pending() const { return pending_; }
+    /// The text goes on behind these tokens, of which nothing is shown.
+    void begin_behind(std::span<const int> ids);
     /// One of the stops was found: nothing follows.
     [[nodiscard]] bool stopped() const { return stopped_; }
 

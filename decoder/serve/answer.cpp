@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <span>
+#include <utility>
 
 #include "cache/process.h"
 #include "decoder/serve/api_error.h"
+#include "decoder/text/utf8.h"
 #include "runtime/system/random_bits.h"
 
 namespace hone::decoder {
@@ -27,43 +30,93 @@ nlohmann::json text_or_null(const char* text) {
 
 std::string event(const nlohmann::json& data) { return "data: " + text_of(data) + "\n\n"; }
 
-Answer::Answer(const Tokenizer& tokenizer, ApiRequest request, std::string model, std::size_t prompt_tokens,
-               std::unique_ptr<Texts> texts, std::size_t count)
-    : request_(std::move(request)),
+Answer::Answer(const Tokenizer& tokenizer, ApiRequest request, std::string model,
+               std::vector<std::vector<int>> prompts, std::unique_ptr<Texts> texts)
+    : tokenizer_(tokenizer),
+      request_(std::move(request)),
       model_(std::move(model)),
       id_(new_id(request_.is_chat)),
       created_s_(cache::now_ms() / 1000),
-      prompt_tokens_(prompt_tokens),
       texts_(std::move(texts)) {
-    for (std::size_t i = 0; i < count; ++i)
-        parts_.push_back({.output = TextOutput(tokenizer, request_.stops)});
+    for (const std::vector<int>& prompt : prompts) {
+        prompt_tokens_ += prompt.size();
+        for (int i = 0; i < request_.choices; ++i)
+            parts_.push_back({.output = TextOutput(tokenizer, request_.stops)});
+    }
+    if (request_.echo) prompts_ = std::move(prompts);
 }
 
 bool Answer::ended() const {
     return std::ranges::all_of(parts_, [](const Text& text) { return text.finish != nullptr; });
 }
 
-/// A token that ends the text is no part of it.
-void Answer::take(const TextNews& news) {
+/// A token that ends the text is no part of it, and none is where the prompt alone is asked for.
+void Answer::take(TextNews news) {
     Text& text = parts_[news.text];
     if (text.finish != nullptr) return;
-    ++text.tokens;
-    std::string piece;
-    if (news.end != NewToken::End::end_id) piece = text.output.push(news.token);
+    TextChances chances;
+    if (news.chances) chances = std::move(*news.chances);
+    if (request_.echo && !std::exchange(text.has_begun, true))
+        repeat_prompt(news.text, std::move(chances.of_prompt));
+    const bool is_prompt_alone = request_.max_tokens == 0;
+    if (!is_prompt_alone) ++text.tokens;
+    if (!is_prompt_alone && news.end != NewToken::End::end_id) {
+        tell(text, news.token, std::move(chances.of_token));
+        show(text, text.output.push(news.token));
+    }
     if (news.end != NewToken::End::none) {
-        piece += text.output.finish();
-        text.finish = news.end == NewToken::End::length ? "length" : "stop";
+        show(text, text.output.finish());
+        text.finish = is_prompt_alone || news.end == NewToken::End::length ? "length" : "stop";
     }
     if (text.output.stopped()) {
         text.finish = "stop";
         if (news.end == NewToken::End::none) texts_->cancel(news.text);
     }
+}
+
+/// As it was read, special tokens spelt out, but for the one that every text begins with. What follows goes
+/// on behind it.
+void Answer::repeat_prompt(std::size_t number, std::vector<TokenChances> chances) {
+    Text& text = parts_[number];
+    const std::vector<int>& prompt = prompts_[number / static_cast<std::size_t>(request_.choices)];
+    TextStream stream = tokenizer_.stream({.skip_special_tokens = false});
+    auto next = chances.begin();
+    for (std::size_t i = 0; i < prompt.size(); ++i) {
+        const bool is_known = i > 0 && next != chances.end();
+        tell(text, prompt[i], is_known ? std::optional(std::move(*next++)) : std::nullopt);
+        if (i > 0 || prompt[i] != tokenizer_.bos_id()) show(text, stream.push(prompt[i]));
+    }
+    text.output.begin_behind(prompt);
+}
+
+void Answer::tell(Text& text, int token, std::optional<TokenChances> chances) const {
+    if (!request_.likeliest) return;
+    text.told.push_back({token, text.shown + count_characters(text.output.pending()), std::move(chances)});
+}
+
+void Answer::show(Text& text, const std::string& piece) const {
     (request_.stream ? text.unsent : text.text) += piece;
+    if (request_.likeliest) text.shown += count_characters(piece);
+}
+
+/// Of tokens that have begun to be shown since the last call; at the end of all, but for those of a stop.
+nlohmann::json Answer::logprobs(Text& text) const {
+    if (!request_.likeliest) return {};
+    const bool ends_here = text.finish != nullptr && !text.output.stopped();
+    const auto end =
+        ends_here ? text.told.end() : std::ranges::partition_point(text.told, [&](const ShownToken& token) {
+            return token.offset < text.shown;
+        });
+    const std::span<const ShownToken> shown(text.told.begin(), end);
+    nlohmann::json logprobs =
+        request_.is_chat ? chat_logprobs(tokenizer_, shown) : completion_logprobs(tokenizer_, shown);
+    text.told.erase(text.told.begin(), end);
+    return logprobs;
 }
 
 AnswerEnd Answer::follow(const Watch& watch, const std::function<bool()>& on_news) {
     while (!ended()) {
-        for (const TextNews& news : texts_->take(glance)) take(news);
+        for (TextNews& news : texts_->take(glance)) take(std::move(news));
         if (!on_news()) return AnswerEnd::client_left;
         if (ended()) break;
         if (!watch.connected()) return AnswerEnd::client_left;
@@ -89,12 +142,13 @@ nlohmann::json Answer::usage() const {
             {"total_tokens", prompt_tokens_ + tokens}};
 }
 
-nlohmann::json Answer::json() const {
+nlohmann::json Answer::json() {
     nlohmann::json answer = head(request_.is_chat ? "chat.completion" : "text_completion");
     nlohmann::json& choices = answer["choices"] = nlohmann::json::array();
-    for (const Text& text : parts_) {
-        nlohmann::json choice{
-            {"index", choices.size()}, {"logprobs", nullptr}, {"finish_reason", text_or_null(text.finish)}};
+    for (Text& text : parts_) {
+        nlohmann::json choice{{"index", choices.size()},
+                              {"logprobs", logprobs(text)},
+                              {"finish_reason", text_or_null(text.finish)}};
         if (request_.is_chat) {
             choice["message"] = {{"role", "assistant"}, {"content", text.text}};
         } else {
@@ -126,8 +180,11 @@ nlohmann::json Answer::chunk(std::size_t index, std::string piece, const char* f
 std::string Answer::news_event(std::size_t index, Text& text) const {
     std::string piece = std::exchange(text.unsent, {});
     const bool is_first = !std::exchange(text.is_announced, true);
-    if (is_first || text.finish != nullptr)
-        return event(chunk(index, std::move(piece), text.finish, is_first));
+    if (is_first || text.finish != nullptr || request_.likeliest) {
+        nlohmann::json whole = chunk(index, std::move(piece), text.finish, is_first);
+        whole["choices"][0]["logprobs"] = logprobs(text);
+        return event(whole);
+    }
     if (text.before.empty()) {
         const std::string mark = id_ + "@";  // stands nowhere else in the event
         const std::string around = event(chunk(index, mark, nullptr, false));

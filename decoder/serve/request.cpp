@@ -6,6 +6,7 @@
 #include <climits>
 #include <span>
 
+#include "decoder/forward/token_chances.h"
 #include "decoder/serve/api_error.h"
 #include "decoder/serve/fields.h"
 
@@ -35,10 +36,7 @@ bool is_plain_text(const json& value) {
 bool is_none(const json& value) { return value == "none" || value == "auto"; }
 
 constexpr Undone undone[]{
-    {"logprobs", is_false, "none: log probabilities are not given out"},
-    {"top_logprobs", is_0, "none: log probabilities are not given out"},
-    {"prompt_logprobs", is_false_or_0, "none: log probabilities are not given out"},
-    {"echo", is_false, "false: the prompt is not repeated"},
+    {"prompt_logprobs", is_false_or_0, "none: a completion has them with echo and logprobs"},
     {"suffix", is_no_text, "none: texts are continued, not filled in"},
     {"best_of", is_1, "1"},
     {"presence_penalty", is_0, "0"},
@@ -50,7 +48,6 @@ constexpr Undone undone[]{
     {"functions", is_empty, "none: no functions are called"},
     {"tool_choice", is_none, "\"none\" or \"auto\": no tools are called"},
     // What other servers know beside OpenAI's fields.
-    {"stop_token_ids", is_empty, "none: stop has texts"},
     {"bad_words", is_empty, "none: no word is kept out"},
     {"allowed_token_ids", is_empty, "none: all tokens are allowed"},
     {"use_beam_search", is_false, "false: tokens are drawn"},
@@ -76,13 +73,48 @@ constexpr Undone undone[]{
     {"continue_final_message", is_false, "false: the assistant begins a new message"},
 };
 
+constexpr Undone undone_of_completions[]{
+    {"top_logprobs", is_0, "none: logprobs of a completion says how many"},
+};
+
+constexpr Undone undone_of_chats[]{
+    {"echo", is_false, "false: the conversation is not repeated"},
+};
+
+constexpr int most_likeliest_of_completions = 5;
+
+/// `place`: "prompt", or "prompt[2]", of the field `name`.
+std::vector<int> read_ids(const json& list, const char* name, const std::string& place) {
+    std::vector<int> ids;
+    ids.reserve(list.size());
+    for (const json& id : list) {
+        if (!id.is_number_integer() || id < 0 || id > INT_MAX)
+            throw ApiError(400,
+                           fmt::format("{}[{}] is {}; allowed: the id of a token, 0 to {}", place, ids.size(),
+                                       shown(id), INT_MAX),
+                           name);
+        ids.push_back(id.get<int>());
+    }
+    return ids;
+}
+
+std::vector<int> read_end_ids(const Fields& fields) {
+    const json* ids = fields.find("stop_token_ids");
+    if (ids == nullptr) return {};
+    if (!ids->is_array() || ids->size() > max_end_ids)
+        fields.refuse("stop_token_ids", fmt::format("an array of up to {} ids", max_end_ids));
+    return read_ids(*ids, "stop_token_ids", "stop_token_ids");
+}
+
 /// A text that nothing ends before max_tokens has as many as that, and more than the least.
 void refuse_least_tokens(const Fields& fields) {
     const json* least = fields.find("min_tokens");
-    const bool goes_on = fields.boolean("ignore_eos") && fields.find("stop") == nullptr;
+    const bool goes_on =
+        fields.boolean("ignore_eos") && fields.find("stop") == nullptr && read_end_ids(fields).empty();
     if (least == nullptr || is_0(*least) || (goes_on && least->is_number_unsigned())) return;
     fields.refuse("min_tokens",
-                  "0: a text ends where the model ends it, or with ignore_eos and no stop at max_tokens");
+                  "0: a text ends where the model ends it, or with ignore_eos and nothing else that stops it "
+                  "at max_tokens");
 }
 
 void refuse_undone(const Fields& fields, std::span<const Undone> known) {
@@ -93,11 +125,13 @@ void refuse_undone(const Fields& fields, std::span<const Undone> known) {
 }
 
 Wishes read_wishes(const Fields& fields, std::int64_t seed) {
-    constexpr double least_share = 1e-6;  // none at all would leave no token
-    return {.temperature = static_cast<float>(fields.number("temperature", 0, 2).value_or(1)),
+    constexpr double least_share = 1e-6;  // below that of the likeliest of a million tokens: it stays alone
+    const double temperature = fields.number("temperature", 0, 2).value_or(1);
+    const double top_p = fields.number("top_p", 0, 1).value_or(1);
+    return {.temperature = static_cast<float>(top_p < least_share ? 0 : temperature),
             .top_k = static_cast<std::int32_t>(
                 std::max<std::int64_t>(0, fields.integer("top_k", -1, INT32_MAX).value_or(0))),
-            .top_p = static_cast<float>(fields.number("top_p", least_share, 1).value_or(1)),
+            .top_p = static_cast<float>(std::max(top_p, least_share)),
             .min_p = static_cast<float>(fields.number("min_p", 0, 1).value_or(0)),
             .seed = fields.integer("seed", INT64_MIN / 2, INT64_MAX / 2).value_or(seed)};
 }
@@ -127,9 +161,9 @@ void read_stream(const Fields& fields, ApiRequest& request) {
     if (!request.stream) fields.refuse("stream_options", "with \"stream\": true alone");
 }
 
-std::optional<int> read_max_tokens(const Fields& fields) {
+std::optional<int> read_max_tokens(const Fields& fields, int least) {
     for (const char* name : {"max_completion_tokens", "max_tokens"}) {
-        if (const auto tokens = fields.integer(name, 1, INT_MAX)) return static_cast<int>(*tokens);
+        if (const auto tokens = fields.integer(name, least, INT_MAX)) return static_cast<int>(*tokens);
     }
     return std::nullopt;
 }
@@ -139,14 +173,29 @@ std::optional<bool> read_special_tokens(const Fields& fields) {
     return fields.boolean("add_special_tokens");
 }
 
-/// What both have.
-ApiRequest read_common(const Fields& fields, std::int64_t seed) {
+/// Of a completion: how many of the likeliest, which asks for log probabilities, also with 0.
+std::optional<int> read_completion_likeliest(const Fields& fields) {
+    const json* value = fields.find("logprobs");
+    if (value == nullptr || is_false(*value)) return std::nullopt;
+    return static_cast<int>(*fields.integer("logprobs", 0, most_likeliest_of_completions));
+}
+
+std::optional<int> read_chat_likeliest(const Fields& fields) {
+    const auto likeliest = static_cast<int>(fields.integer("top_logprobs", 0, most_likeliest).value_or(0));
+    if (fields.boolean("logprobs")) return likeliest;
+    if (likeliest > 0) fields.refuse("top_logprobs", "0, or with \"logprobs\": true");
+    return std::nullopt;
+}
+
+/// What both have; `least_tokens`: of max_tokens.
+ApiRequest read_common(const Fields& fields, std::int64_t seed, int least_tokens) {
     refuse_least_tokens(fields);
     refuse_undone(fields, undone);
     ApiRequest request{.model = fields.text("model").value_or(""),
-                       .max_tokens = read_max_tokens(fields),
+                       .max_tokens = read_max_tokens(fields, least_tokens),
                        .wishes = read_wishes(fields, seed),
                        .stops = read_stops(fields),
+                       .end_ids = read_end_ids(fields),
                        .special_tokens = read_special_tokens(fields),
                        .choices = static_cast<int>(fields.integer("n", 1, max_choices).value_or(1)),
                        .ignore_end = fields.boolean("ignore_eos")};
@@ -156,34 +205,19 @@ ApiRequest read_common(const Fields& fields, std::int64_t seed) {
 
 constexpr const char* prompt_forms = "a text, an array of ids, or an array of texts or of arrays of ids";
 
-/// `place`: "prompt", or "prompt[2]".
-std::vector<int> read_ids(const json& list, const std::string& place) {
-    std::vector<int> ids;
-    ids.reserve(list.size());
-    for (const json& id : list) {
-        if (!id.is_number_integer() || id < 0 || id > INT_MAX)
-            throw ApiError(400,
-                           fmt::format("{}[{}] is {}; allowed: the id of a token, 0 to {}", place, ids.size(),
-                                       shown(id), INT_MAX),
-                           "prompt");
-        ids.push_back(id.get<int>());
-    }
-    return ids;
-}
-
 std::vector<Prompt> read_prompts(const Fields& fields) {
     const json* prompt = fields.find("prompt");
     if (prompt == nullptr || (!prompt->is_string() && !prompt->is_array()) || prompt->empty())
         fields.refuse("prompt", prompt_forms);
     if (prompt->is_string()) return {prompt->get<std::string>()};
-    if (prompt->front().is_number()) return {read_ids(*prompt, "prompt")};
+    if (prompt->front().is_number()) return {read_ids(*prompt, "prompt", "prompt")};
     if (prompt->size() > max_choices) fields.refuse("prompt", fmt::format("up to {} prompts", max_choices));
     std::vector<Prompt> prompts;
     for (const json& one : *prompt) {
         if (one.is_string()) {
             prompts.emplace_back(one.get<std::string>());
         } else if (one.is_array()) {
-            prompts.emplace_back(read_ids(one, fmt::format("prompt[{}]", prompts.size())));
+            prompts.emplace_back(read_ids(one, "prompt", fmt::format("prompt[{}]", prompts.size())));
         } else {
             fields.refuse("prompt", prompt_forms);
         }
@@ -242,7 +276,11 @@ Conversation read_messages(const Fields& fields) {
 ApiRequest read_completion(std::string_view body, std::int64_t seed) {
     const json object = read_object(body);
     const Fields fields(object, "");
-    ApiRequest request = read_common(fields, seed);
+    const bool echo = fields.boolean("echo");
+    ApiRequest request = read_common(fields, seed, echo ? 0 : 1);
+    refuse_undone(fields, undone_of_completions);
+    request.echo = echo;
+    request.likeliest = read_completion_likeliest(fields);
     request.prompts = read_prompts(fields);
     if (request.prompts.size() * static_cast<std::size_t>(request.choices) > max_choices)
         fields.refuse("n", fmt::format("up to {} texts, for all prompts together", max_choices));
@@ -252,8 +290,10 @@ ApiRequest read_completion(std::string_view body, std::int64_t seed) {
 ApiRequest read_chat(std::string_view body, std::int64_t seed) {
     const json object = read_object(body);
     const Fields fields(object, "");
-    ApiRequest request = read_common(fields, seed);
+    ApiRequest request = read_common(fields, seed, 1);
+    refuse_undone(fields, undone_of_chats);
     request.is_chat = true;
+    request.likeliest = read_chat_likeliest(fields);
     request.conversation = read_messages(fields);
     if (const json* values = fields.find("chat_template_kwargs")) {
         if (!values->is_object() || values->size() > max_template_values)

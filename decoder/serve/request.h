@@ -24,9 +24,12 @@ struct ApiRequest {
     std::vector<Prompt> prompts{};
     Conversation conversation{};                                ///< of a chat, in place of prompts
     nlohmann::json template_values = nlohmann::json::object();  ///< and variables for its template, by name
-    std::optional<int> max_tokens{};                            ///< new ones
+    std::optional<int> max_tokens{};                            ///< new ones; 0: with echo alone
     Wishes wishes{};
     std::vector<std::string> stops{};
+    std::vector<int> end_ids{};            ///< of tokens that end a text, beside the model's
+    std::optional<int> likeliest{};        ///< TextRequest's: log probabilities are asked for
+    bool echo = false;                     ///< the prompt is repeated in front of the text
     std::optional<bool> special_tokens{};  ///< of the prompt's beginning; not said: of a text's, not a chat's
     int choices = 1;                       ///< texts for each prompt
     bool ignore_end = false;               ///< the text goes on behind the model's end token
@@ -37,6 +40,7 @@ struct ApiRequest {
 /// Texts of a request, for all prompts together.
 inline constexpr int max_choices = 16;
 inline constexpr int max_stops = 16;
+inline constexpr std::size_t max_end_ids = 64;
 inline constexpr std::size_t max_template_values = 64;
 inline constexpr std::size_t max_stop_bytes = 1024;
 

@@ -183,7 +183,7 @@ HttpReply Service::answer_text(const HttpRequest& request, HttpClient& client, b
 }
 
 Service::SharedAnswer Service::ask(ApiRequest request, Clock::time_point arrived) {
-    const std::vector<std::vector<int>> prompts = prompts_of(request);
+    std::vector<std::vector<int>> prompts = prompts_of(request);
     auto texts = std::make_unique<Texts>(engine_, metrics_, arrived);
     std::size_t prompt_tokens = 0;
     int number = 0;
@@ -198,8 +198,8 @@ Service::SharedAnswer Service::ask(ApiRequest request, Clock::time_point arrived
         throw ApiError(400, error.what(), request.is_chat ? "messages" : "prompt");
     }
     metrics_->add_prompt(prompt_tokens);
-    return std::make_shared<Answer>(model_.tokenizer, std::move(request), model_.name, prompt_tokens,
-                                    std::move(texts), static_cast<std::size_t>(number));
+    return std::make_shared<Answer>(model_.tokenizer, std::move(request), model_.name, std::move(prompts),
+                                    std::move(texts));
 }
 
 ApiRequest Service::read(const HttpRequest& request, bool is_chat) {
@@ -262,7 +262,8 @@ int Service::new_tokens(const ApiRequest& request, std::size_t prompt) const {
                         context, context - 1),
             param, "context_length_exceeded");
     const auto room = static_cast<int>(context - prompt);
-    const int wanted = request.max_tokens.value_or(request.is_chat ? room : std::min(usual_tokens, room));
+    const int usual = request.is_chat ? room : std::min(usual_tokens, room);
+    const int wanted = std::max(1, request.max_tokens.value_or(usual));  // else a text has no end to wait for
     if (wanted <= room) return wanted;
     throw ApiError(
         400,
@@ -277,9 +278,12 @@ TextRequest Service::text_request(const ApiRequest& request, const std::vector<i
     TextRequest text{
         .prompt = prompt, .max_new_tokens = new_tokens(request, prompt.size()), .wishes = request.wishes};
     text.wishes.seed += number;
+    text.likeliest = request.likeliest;
+    text.scores_prompt = request.echo && request.likeliest.has_value();
     if (!request.ignore_end) text.end_ids = model_.tokenizer.eos_ids();
     if (!request.ignore_end && request.is_chat && model_.chat->turn_end())
         text.end_ids.push_back(*model_.chat->turn_end());
+    text.end_ids.insert(text.end_ids.end(), request.end_ids.begin(), request.end_ids.end());
     return text;
 }
 

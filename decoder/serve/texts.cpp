@@ -21,6 +21,7 @@ struct Stopwatch {
     std::shared_ptr<Metrics> metrics;
     Texts::Clock::time_point last;
     bool is_first = true;
+    std::vector<TokenChances> of_prompt{};
 
     void token() {
         const auto now = Texts::Clock::now();
@@ -40,21 +41,27 @@ Texts::~Texts() {
 
 Listener Texts::listener(std::size_t text) const {
     const auto watch = std::make_shared<Stopwatch>(Stopwatch{metrics_, arrived_});
-    return {.on_token =
-                [box = box_, watch, text](const NewToken& token) {
-                    watch->token();
-                    {
-                        const std::lock_guard lock(box->mutex);
-                        box->news.push_back({text, token.token, token.end});
-                    }
-                    box->filled.notify_one();  // who wakes finds the mutex free
-                },
-            .on_failure =
-                [box = box_](const std::string& why) {
+    return {
+        .on_token =
+            [box = box_, watch, text](const NewToken& token) {
+                watch->token();
+                TextNews news{text, token.token, token.end};
+                if (token.chances != nullptr)
+                    news.chances =
+                        std::make_unique<TextChances>(*token.chances, std::exchange(watch->of_prompt, {}));
+                {
                     const std::lock_guard lock(box->mutex);
-                    note_failure(box->failure, why);
-                    box->filled.notify_one();
-                }};
+                    box->news.push_back(std::move(news));
+                }
+                box->filled.notify_one();  // who wakes finds the mutex free
+            },
+        .on_failure =
+            [box = box_](const std::string& why) {
+                const std::lock_guard lock(box->mutex);
+                note_failure(box->failure, why);
+                box->filled.notify_one();
+            },
+        .on_prompt = [watch](std::vector<TokenChances> chances) { watch->of_prompt = std::move(chances); }};
 }
 
 void Texts::add(TextRequest request) {

@@ -1,6 +1,6 @@
 // The texts of one request in the making: the engine's thread puts their tokens into a box and never waits;
 // the connection's thread takes them out when it likes. A client that reads slowly holds as much memory as
-// its texts have tokens.
+// its texts have tokens, and what it asks for beside these.
 #pragma once
 
 #include <chrono>
@@ -13,10 +13,17 @@
 
 namespace hone::decoder {
 
+/// What a model thinks of a token, and, with the first one, of the prompt's but the first.
+struct TextChances {
+    TokenChances of_token;
+    std::vector<TokenChances> of_prompt{};
+};
+
 struct TextNews {
     std::size_t text = 0;  ///< in the order of add()
     int token = 0;
     NewToken::End end = NewToken::End::none;
+    std::unique_ptr<TextChances> chances{};  ///< where they are asked for
 };
 
 class Texts {

@@ -71,6 +71,11 @@ std::string lossy_utf8(std::string_view text) {
     return out += stream.finish();
 }
 
+std::size_t count_characters(std::string_view text) {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
 char32_t first_code_point(std::string_view text) {
     const auto first = static_cast<unsigned char>(text[0]);
     const std::size_t length = first_length(text);

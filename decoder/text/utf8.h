@@ -32,6 +32,8 @@ struct Sequence {
 /// The text with U+FFFD in place of what is no character.
 [[nodiscard]] std::string lossy_utf8(std::string_view text);
 
+/// Characters of well-formed text.
+[[nodiscard]] std::size_t count_characters(std::string_view text);
 /// The first character of well-formed text that is not empty.
 [[nodiscard]] char32_t first_code_point(std::string_view text);
 /// Bytes of the first character of well-formed text that is not empty.

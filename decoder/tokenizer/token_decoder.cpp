@@ -37,13 +37,16 @@ class JoinState final : public DecoderState {
 
 class ByteLevelState final : public DecoderState {
   public:
+    explicit ByteLevelState(Decoding decoding) : as_bytes_(decoding == Decoding::bytes) {}
     void push(std::string token, std::vector<std::string>& out) override {
-        out.push_back(stream_.push(bytes_of_characters(token).value_or(token)));
+        std::string bytes = bytes_of_characters(token).value_or(token);
+        out.push_back(as_bytes_ ? std::move(bytes) : stream_.push(bytes));
     }
     void finish(std::vector<std::string>& out) override { out.push_back(stream_.finish()); }
 
   private:
     Utf8Stream stream_;
+    bool as_bytes_;
 };
 
 class ReplaceState final : public DecoderState {
@@ -77,12 +80,13 @@ std::string replacements(std::size_t count) {
 /// A run of byte tokens is text, or each of its bytes is U+FFFD.
 class ByteFallbackState final : public DecoderState {
   public:
-    explicit ByteFallbackState(Decoding decoding) : streamed_(decoding == Decoding::streamed) {}
+    explicit ByteFallbackState(Decoding decoding) : decoding_(decoding) {}
 
     void push(std::string token, std::vector<std::string>& out) override {
         if (const std::optional<char> byte = byte_of(token)) {
             run_ += *byte;
-            if (streamed_) give_characters(out);
+            if (decoding_ == Decoding::streamed) give_characters(out);
+            if (decoding_ == Decoding::bytes) out.push_back(std::exchange(run_, {}));
             return;
         }
         finish(out);
@@ -107,7 +111,7 @@ class ByteFallbackState final : public DecoderState {
     }
 
     std::string run_;
-    bool streamed_;
+    Decoding decoding_;
 };
 
 struct Stripped {
@@ -192,11 +196,16 @@ void TokenDecoder::add_step(Values... values) {
     steps_.push_back([values...](Decoding) { return std::make_unique<State>(values...); });
 }
 
+template <class State>
+void TokenDecoder::add_decoding_step() {
+    steps_.push_back([](Decoding decoding) { return std::make_unique<State>(decoding); });
+}
+
 TokenDecoder::TokenDecoder() { add_step<JoinState>(); }
 
 TokenDecoder TokenDecoder::byte_level() {
     TokenDecoder out{Empty{}};
-    out.add_step<ByteLevelState>();
+    out.add_decoding_step<ByteLevelState>();
     return out;
 }
 
@@ -204,7 +213,7 @@ TokenDecoder TokenDecoder::sentencepiece(bool strip_first) {
     TokenDecoder out{Empty{}};
     out.add_step<ReplaceState>(std::make_shared<const Pattern>(Pattern::of_text(std::string(space_mark))),
                                std::string(" "));
-    out.steps_.push_back([](Decoding decoding) { return std::make_unique<ByteFallbackState>(decoding); });
+    out.add_decoding_step<ByteFallbackState>();
     if (strip_first) out.add_step<FusedStripState>(Stripped{" ", 1, 0});
     return out;
 }
@@ -232,8 +241,8 @@ void TokenDecoder::add(const JsonPlace& json) {
     } else if (name == "ByteLevel" || name == "ByteFallback") {
         if (fused_) type.refuse(behind_fused);
         fused_ = name == "ByteLevel";
-        if (fused_) return add_step<ByteLevelState>();
-        steps_.push_back([](Decoding decoding) { return std::make_unique<ByteFallbackState>(decoding); });
+        if (fused_) return add_decoding_step<ByteLevelState>();
+        add_decoding_step<ByteFallbackState>();
     } else {
         type.refuse(known_decoders);
     }

@@ -25,8 +25,9 @@ class DecoderState {
 };
 
 /// How a text is decoded that is not whole yet. They differ where a run of byte tokens ("<0xF0>") is no text
-/// as a whole: then all of it is U+FFFD, but who streams has had its whole characters by then.
-enum class Decoding { whole, streamed };
+/// as a whole: then all of it is U+FFFD, but who streams has had its whole characters by then. As bytes each
+/// token is what it adds, also a part of a character.
+enum class Decoding { whole, streamed, bytes };
 
 class TokenDecoder {
   public:
@@ -54,6 +55,8 @@ class TokenDecoder {
     void add_metaspace(const JsonPlace& json);
     template <class State, class... Values>
     void add_step(Values... values);
+    template <class State>
+    void add_decoding_step();
 
     std::vector<Step> steps_;
     bool fused_ = false;  ///< what follows gets pieces of one token

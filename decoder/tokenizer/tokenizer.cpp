@@ -129,6 +129,12 @@ std::optional<std::string_view> Tokenizer::token_of(int id) const {
     return added != nullptr ? std::string_view(added->text) : state_->parts.vocabulary->text_of(id);
 }
 
+std::string Tokenizer::bytes_of(int id) const {
+    TextStream stream(*this, {.skip_special_tokens = false}, Decoding::bytes);
+    static_cast<void>(stream.push(id));  // what is left out at a text's beginning belongs to its token, too
+    return stream.push(id);
+}
+
 bool Tokenizer::is_special(int id) const {
     const AddedToken* const added = state_->parts.added.find(id);
     return added != nullptr && added->special;

@@ -51,6 +51,8 @@ class Tokenizer {
     [[nodiscard]] std::optional<int> id_of(std::string_view token) const;
     /// As the file spells it: "Ġthe", "▁the", "<|im_end|>".
     [[nodiscard]] std::optional<std::string_view> token_of(int id) const;
+    /// What it adds to a text that has begun: perhaps a part of a character; a special token spelt out.
+    [[nodiscard]] std::string bytes_of(int id) const;
     [[nodiscard]] bool is_special(int id) const;
     /// One above the largest id.
     [[nodiscard]] int end_id() const;

@@ -2,6 +2,7 @@
 // each request, from a thread of its own.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <map>
@@ -47,6 +48,12 @@ class ScriptedEngine final : public decoder::TokenEngine {
                 .failure = failure_};
     }
     [[nodiscard]] int max_context() const override { return context_; }
+    /// What it thinks of a token, and of this many in its place.
+    [[nodiscard]] static decoder::TokenChances chances(int token, int likeliest) {
+        decoder::TokenChances chances{.log_probability = -0.5 - (token % 16) / 8.0};
+        for (int i = 0; i < likeliest; ++i) chances.likeliest.push_back({40 + i, -0.25 - i / 4.0});
+        return chances;
+    }
 
     /// No token comes while it is held.
     void hold(bool held) {
@@ -79,13 +86,24 @@ class ScriptedEngine final : public decoder::TokenEngine {
     void run(const std::stop_token& stop) {
         while (!stop.stop_requested()) {
             std::this_thread::sleep_for(step_.load());
-            for (const auto& [listener, token] : step()) listener.on_token(token);
+            for (auto& [running, token] : step()) {
+                const decoder::TextRequest& request = running.request;
+                if (running.drawn == 1 && request.scores_prompt) {
+                    std::vector<decoder::TokenChances> of_prompt;
+                    for (std::size_t i = 1; i < request.prompt.size(); ++i)
+                        of_prompt.push_back(chances(request.prompt[i], request.likeliest.value_or(0)));
+                    running.listener.on_prompt(std::move(of_prompt));
+                }
+                const decoder::TokenChances asked = chances(token.token, request.likeliest.value_or(0));
+                if (request.likeliest) token.chances = &asked;
+                running.listener.on_token(token);
+            }
         }
     }
 
-    std::vector<std::pair<decoder::Listener, decoder::NewToken>> step() {
+    std::vector<std::pair<Running, decoder::NewToken>> step() {
         using decoder::NewToken;
-        std::vector<std::pair<decoder::Listener, NewToken>> news;
+        std::vector<std::pair<Running, NewToken>> news;
         const std::lock_guard lock(mutex_);
         if (held_) return news;
         for (auto at = requests_.begin(); at != requests_.end();) {
@@ -94,13 +112,13 @@ class ScriptedEngine final : public decoder::TokenEngine {
             NewToken token{.request = at->first,
                            .token = ends ? end_id_ : script_[running.drawn % script_.size()]};
             ++running.drawn;
-            if (ends) {
+            if (ends || std::ranges::count(running.request.end_ids, token.token) > 0) {
                 token.end = NewToken::End::end_id;
             } else if (static_cast<int>(running.drawn) == running.request.max_new_tokens) {
                 token.end = NewToken::End::length;
             }
             ++new_tokens_;
-            news.emplace_back(running.listener, token);
+            news.emplace_back(running, token);
             at = token.end == NewToken::End::none ? std::next(at) : requests_.erase(at);
         }
         return news;
