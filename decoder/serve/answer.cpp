@@ -50,7 +50,9 @@ bool Answer::ended() const {
     return std::ranges::all_of(parts_, [](const Text& text) { return text.finish != nullptr; });
 }
 
-/// A token that ends the text is no part of it, and none is where the prompt alone is asked for.
+/// A token that ends the text is no part of it, and none is where the prompt alone is asked for. A
+/// completion's log probabilities have the one that ends it all the same: evaluation harnesses count on one
+/// for each token that was made.
 void Answer::take(TextNews news) {
     Text& text = parts_[news.text];
     if (text.finish != nullptr) return;
@@ -59,13 +61,16 @@ void Answer::take(TextNews news) {
     if (request_.echo && !std::exchange(text.has_begun, true))
         repeat_prompt(news.text, std::move(chances.of_prompt));
     const bool is_prompt_alone = request_.max_tokens == 0;
+    const bool is_part = !is_prompt_alone && news.end != NewToken::End::end_id;
     if (!is_prompt_alone) ++text.tokens;
-    if (!is_prompt_alone && news.end != NewToken::End::end_id) {
+    if (is_part) {
         tell(text, news.token, std::move(chances.of_token));
         show(text, text.output.push(news.token));
     }
     if (news.end != NewToken::End::none) {
         show(text, text.output.finish());
+        if (!is_part && !is_prompt_alone && !request_.is_chat)
+            tell(text, news.token, std::move(chances.of_token));
         text.finish = is_prompt_alone || news.end == NewToken::End::length ? "length" : "stop";
     }
     if (text.output.stopped()) {

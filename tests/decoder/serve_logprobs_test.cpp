@@ -107,13 +107,14 @@ TEST_CASE("a token's bytes are what it adds to a text, also where that is a part
 
 TEST_CASE("a completion that asks has each token's log probability, and those of the likeliest") {
     MadeServer server(script);
-    const std::vector<int> ids = server.tokenizer().encode(script);
+    std::vector<int> ids = server.tokenizer().encode(script);
+    ids.push_back(server.tokenizer().eos_ids().front());  // of what was made, though not of the text
     for (const int likeliest : {0, 1, 5}) {
         const json answer =
             server.complete({{"prompt", "Once"}, {"max_tokens", 100}, {"logprobs", likeliest}}).json();
         CHECK(answer["choices"][0]["text"] == script);
         check_completion(server, answer["choices"][0]["logprobs"], ids, likeliest);
-        CHECK(answer["usage"]["completion_tokens"] == ids.size() + 1);  // and the one that ended it
+        CHECK(answer["usage"]["completion_tokens"] == ids.size());
         const Streamed pieces = streamed(server.complete(
             {{"prompt", "Once"}, {"max_tokens", 100}, {"logprobs", likeliest}, {"stream", true}}));
         CHECK(pieces.text == script);
@@ -238,8 +239,9 @@ TEST_CASE("a prompt is repeated in front of its text, as a text or as ids") {
 TEST_CASE("a repeated prompt has log probabilities of its own tokens, but of the first") {
     MadeServer server(script);
     const std::string prompt = "Once upön a 🎉";
-    std::vector<int> ids = server.tokenizer().encode(prompt);
-    const std::vector<int> made = server.tokenizer().encode(script);
+    const std::vector<int> ids = server.tokenizer().encode(prompt);
+    std::vector<int> made = server.tokenizer().encode(script);
+    made.push_back(server.tokenizer().eos_ids().front());
     for (const int tokens : {0, 1, 100}) {
         std::vector<int> all = ids;
         all.insert(all.end(), made.begin(),
@@ -259,6 +261,30 @@ TEST_CASE("a repeated prompt has log probabilities of its own tokens, but of the
             const Streamed pieces = streamed(server.complete(streams));
             CHECK(pieces.text == answer["choices"][0]["text"]);
             CHECK(together(pieces.logprobs) == answer["choices"][0]["logprobs"]);
+        }
+    }
+}
+
+TEST_CASE(
+    "a harness that takes the last log probability for the token that was made finds it, whatever that is") {
+    // lm-evaluation-harness sums token_logprobs[context:-1], and holds each against the largest of
+    // top_logprobs.
+    MadeServer server("!");
+    const std::vector<int> ids{40, 5, 7, 41, 40};
+    for (const json& fields : {json::object(), json{{"stop_token_ids", server.tokenizer().encode("!")}}}) {
+        json asked{{"prompt", {ids, ids}}, {"max_tokens", 1},  {"echo", true},
+                   {"logprobs", 1},        {"temperature", 0}, {"seed", 1234}};
+        asked.update(fields);
+        for (const json& choice : server.complete(asked).json()["choices"]) {
+            const json& logprobs = choice["logprobs"];
+            REQUIRE(logprobs["token_logprobs"].size() == ids.size() + 1);
+            for (std::size_t i = 1; i < ids.size(); ++i) {
+                CHECK(logprobs["token_logprobs"][i] == ScriptedEngine::chances(ids[i], 1).log_probability);
+                double largest = -1e9;
+                for (const auto& [token, chance] : logprobs["top_logprobs"][i].items())
+                    largest = std::max(largest, chance.get<double>());
+                CHECK(largest == -0.25);
+            }
         }
     }
 }
@@ -288,7 +314,8 @@ TEST_CASE("tokens that stop a text are no part of it") {
         const json choice = server.complete(asked).json()["choices"][0];
         CHECK(choice["text"] == server.tokenizer().decode(std::vector<int>{ids[0], ids[1]}));
         CHECK(choice["finish_reason"] == "stop");
-        CHECK(choice["logprobs"]["tokens"].size() == 2);
+        REQUIRE(choice["logprobs"]["tokens"].size() == 3);
+        CHECK(choice["logprobs"]["tokens"][2] == server.tokenizer().bytes_of(ids[2]));
     };
     ends(json::object());
     CHECK(server.engine().last_request().end_ids ==
