@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <climits>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <string_view>
 
@@ -16,6 +17,7 @@ namespace hone::decoder::c_api {
 namespace {
 
 constexpr std::size_t max_stops = 64;
+constexpr std::size_t max_end_ids = 64;
 constexpr std::size_t max_messages = 65'536;
 constexpr std::size_t max_stop_bytes = 4096;
 
@@ -95,6 +97,24 @@ int max_tokens_from(std::int64_t given, std::size_t prompt_tokens, int max_conte
     return std::max(1, max_context - static_cast<int>(std::min<std::size_t>(prompt_tokens, INT_MAX)));
 }
 
+std::vector<int> end_ids_from(const hone_decoder_request& given) {
+    require(given.end_id_count <= max_end_ids, "end_id_count", given.end_id_count,
+            fmt::format("0 to {}", max_end_ids));
+    require(given.end_id_count == 0 || given.end_ids != nullptr, "end_ids", "NULL",
+            "as many ids as end_id_count");
+    return {given.end_ids, given.end_ids + given.end_id_count};
+}
+
+std::optional<int> likeliest_from(const hone_decoder_request& given) {
+    const bool are_asked_for = (given.flags & HONE_DECODER_LOG_PROBABILITIES) != 0;
+    const int most = are_asked_for ? most_likeliest : 0;
+    require(given.likeliest >= 0 && given.likeliest <= most, "likeliest", given.likeliest,
+            are_asked_for ? fmt::format("0 to {}", most) : "0 without HONE_DECODER_LOG_PROBABILITIES");
+    require(are_asked_for || (given.flags & HONE_DECODER_SCORE_PROMPT) == 0, "flags", given.flags,
+            "HONE_DECODER_SCORE_PROMPT with HONE_DECODER_LOG_PROBABILITIES");
+    return are_asked_for ? std::optional(given.likeliest) : std::nullopt;
+}
+
 }  // namespace
 
 void check_flags(std::uint32_t flags, std::uint32_t known, const char* allowed) {
@@ -131,14 +151,34 @@ EncodeOptions encode_options_from(std::uint32_t flags) {
 }
 
 TextRequest request_from(const hone_decoder_request& given, const Tokenizer& tokenizer, int max_context) {
-    check_flags(
-        given.flags,
-        HONE_DECODER_IGNORE_END | HONE_DECODER_PLAIN_PROMPT | HONE_DECODER_BARE_PROMPT | HONE_DECODER_CHAT,
-        "HONE_DECODER_IGNORE_END, HONE_DECODER_PLAIN_PROMPT, HONE_DECODER_BARE_PROMPT, HONE_DECODER_CHAT");
+    check_flags(given.flags,
+                HONE_DECODER_IGNORE_END | HONE_DECODER_PLAIN_PROMPT | HONE_DECODER_BARE_PROMPT |
+                    HONE_DECODER_CHAT | HONE_DECODER_LOG_PROBABILITIES | HONE_DECODER_SCORE_PROMPT,
+                "HONE_DECODER_IGNORE_END, HONE_DECODER_PLAIN_PROMPT, HONE_DECODER_BARE_PROMPT, "
+                "HONE_DECODER_CHAT, HONE_DECODER_LOG_PROBABILITIES, HONE_DECODER_SCORE_PROMPT");
     TextRequest request{.prompt = prompt_from(given, tokenizer, max_context), .wishes = wishes_from(given)};
     request.max_new_tokens = max_tokens_from(given.max_tokens, request.prompt.size(), max_context);
     if ((given.flags & HONE_DECODER_IGNORE_END) == 0) request.end_ids = tokenizer.eos_ids();
+    const std::vector<int> end_ids = end_ids_from(given);
+    request.end_ids.insert(request.end_ids.end(), end_ids.begin(), end_ids.end());
+    request.likeliest = likeliest_from(given);
+    request.scores_prompt = (given.flags & HONE_DECODER_SCORE_PROMPT) != 0;
     return request;
+}
+
+LogProbabilities::LogProbabilities(const std::vector<TokenChances>& chances) {
+    for (const TokenChances& one : chances)
+        likeliest = std::max(likeliest, static_cast<std::int32_t>(one.likeliest.size()));
+    for (const TokenChances& one : chances) {
+        of_tokens.push_back(one.log_probability);
+        for (const TokenChance& likely : one.likeliest) {
+            likeliest_ids.push_back(likely.token);
+            of_likeliest.push_back(likely.log_probability);
+        }
+        const std::size_t whole = of_tokens.size() * static_cast<std::size_t>(likeliest);
+        likeliest_ids.resize(whole, -1);
+        of_likeliest.resize(whole, std::numeric_limits<double>::quiet_NaN());
+    }
 }
 
 Conversation conversation_from(const char* const* roles, const char* const* contents, std::size_t count) {

@@ -22,6 +22,16 @@ namespace hone::decoder::c_api {
                                              std::size_t count);
 [[nodiscard]] std::vector<std::string> stops_from(const hone_decoder_request& given);
 
+/// Chances of tokens as C has them: each has as many of the likeliest.
+struct LogProbabilities {
+    LogProbabilities() = default;
+    explicit LogProbabilities(const std::vector<TokenChances>& chances);
+    std::int32_t likeliest = 0;
+    std::vector<double> of_tokens{};
+    std::vector<std::int32_t> likeliest_ids{};
+    std::vector<double> of_likeliest{};
+};
+
 /// Throws Error (bad_argument) for flags that are not among `known`.
 void check_flags(std::uint32_t flags, std::uint32_t known, const char* allowed);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,6 +34,8 @@ struct Loaded {
 };
 
 constexpr std::int64_t max_timeout_ms = 86'400'000;
+/// A caller of an earlier header asks for no tokens that end a text, and no log probabilities.
+constexpr std::size_t request_without_end_ids = offsetof(hone_decoder_request, end_ids);
 
 int end_of(TextPiece::End end) {
     switch (end) {
@@ -82,7 +85,9 @@ struct hone_decoder_text {
           text(loaded->model.engine(), loaded->tokenizer, std::move(request), std::move(stops)) {}
     std::shared_ptr<Loaded> loaded;
     GrowingText text;
-    TextPiece piece;  ///< what the caller's points to
+    TextPiece piece;  ///< what the caller's points to, as the next
+    LogProbabilities of_piece;
+    LogProbabilities of_prompt;
     std::uint32_t born = hone::c_api::forks_seen();
 };
 
@@ -105,12 +110,17 @@ hone_status hone_decoder_state_init(hone_decoder_state* state, size_t struct_siz
 
 hone_status hone_decoder_request_init(hone_decoder_request* request, size_t struct_size) {
     constexpr hone_decoder_request defaults = HONE_DECODER_REQUEST_INIT;
-    return initialize(request, struct_size, defaults);
+    return initialize(request, struct_size, defaults, request_without_end_ids);
 }
 
 hone_status hone_decoder_piece_init(hone_decoder_piece* piece, size_t struct_size) {
     constexpr hone_decoder_piece defaults = HONE_DECODER_PIECE_INIT;
     return initialize(piece, struct_size, defaults);
+}
+
+hone_status hone_decoder_log_probabilities_init(hone_decoder_log_probabilities* found, size_t struct_size) {
+    constexpr hone_decoder_log_probabilities defaults = HONE_DECODER_LOG_PROBABILITIES_INIT;
+    return initialize(found, struct_size, defaults);
 }
 
 hone_status hone_decoder_create(const char* folder, const hone_decoder_options* options,
@@ -195,7 +205,8 @@ hone_status hone_decoder_submit(const hone_decoder* decoder, const hone_decoder_
     if (const hone_status status = check_handle(decoder); status != HONE_OK) return status;
     if (request == nullptr) return fail(HONE_NULL_POINTER, "request is NULL");
     hone_decoder_request known = HONE_DECODER_REQUEST_INIT;
-    if (!read_struct(*request, known)) return fail(HONE_BAD_STRUCT);
+    if (!read_struct(*request, known, request_without_end_ids) || known.reserved != 0)
+        return fail(HONE_BAD_STRUCT);
     return guarded("hone_decoder_submit", [&] {
         Loaded& loaded = *decoder->loaded;
         TextRequest made = request_from(known, loaded.tokenizer, loaded.model.engine().max_context());
@@ -217,12 +228,32 @@ hone_status hone_decoder_next(hone_decoder_text* text, int64_t timeout_ms, hone_
             hone::c_api::refuse("timeout_ms", timeout_ms, "0 to 86400000");
         text->piece = text->text.next(std::chrono::milliseconds(timeout_ms));
         const TextPiece& now = text->piece;
+        text->of_piece = LogProbabilities(now.chances);
+        if (now.of_prompt) text->of_prompt = LogProbabilities(*now.of_prompt);
         *piece = {.struct_size = piece->struct_size,
                   .end = end_of(now.end),
                   .text = now.text.c_str(),
                   .text_bytes = now.text.size(),
                   .ids = now.ids.data(),
                   .id_count = now.ids.size()};
+        return HONE_OK;
+    });
+}
+
+hone_status hone_decoder_read_log_probabilities(const hone_decoder_text* text, int32_t of_prompt,
+                                                hone_decoder_log_probabilities* found) {
+    if (const hone_status status = check_handle(text); status != HONE_OK) return status;
+    if (found == nullptr) return fail(HONE_NULL_POINTER, "found is NULL");
+    if (found->struct_size < sizeof(hone_decoder_log_probabilities)) return fail(HONE_BAD_STRUCT);
+    return guarded("hone_decoder_read_log_probabilities", [&] {
+        if (of_prompt != 0 && of_prompt != 1) hone::c_api::refuse("of_prompt", of_prompt, "0, 1");
+        const LogProbabilities& now = of_prompt == 1 ? text->of_prompt : text->of_piece;
+        *found = {.struct_size = found->struct_size,
+                  .likeliest = now.likeliest,
+                  .count = now.of_tokens.size(),
+                  .of_tokens = now.of_tokens.data(),
+                  .likeliest_ids = now.likeliest_ids.data(),
+                  .of_likeliest = now.of_likeliest.data()};
         return HONE_OK;
     });
 }

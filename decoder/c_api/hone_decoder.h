@@ -101,7 +101,12 @@ enum {
     HONE_DECODER_CHAT = 8,
     /* Of hone_decoder_render_chat_with() alone: a conversation is answered without thoughts in front, where
      * its template reads enable_thinking, as Qwen3's does; of others it changes nothing. */
-    HONE_DECODER_NO_THINKING = 16
+    HONE_DECODER_NO_THINKING = 16,
+    /* hone_decoder_read_log_probabilities() has those of the text's tokens. */
+    HONE_DECODER_LOG_PROBABILITIES = 32,
+    /* And those of the prompt's: with HONE_DECODER_LOG_PROBABILITIES. All of the prompt is computed for it,
+     * whatever of it others have computed. */
+    HONE_DECODER_SCORE_PROMPT = 64
 };
 
 /* The ids of a text in UTF-8. Writes at most `capacity` of them into `ids` (NULL when capacity is 0); `count`
@@ -130,7 +135,8 @@ HONE_API hone_status hone_decoder_render_chat_with(const hone_decoder* decoder, 
 /* Nothing that it points to is used after hone_decoder_submit(). */
 typedef struct hone_decoder_request {
     uint32_t struct_size;
-    uint32_t flags;            /* HONE_DECODER_IGNORE_END, _PLAIN_PROMPT, _BARE_PROMPT, _CHAT */
+    uint32_t flags; /* HONE_DECODER_IGNORE_END, _PLAIN_PROMPT, _BARE_PROMPT, _CHAT, _LOG_PROBABILITIES,
+                       _SCORE_PROMPT */
     const char* prompt;        /* UTF-8; NULL: prompt_ids */
     size_t prompt_bytes;       /* without a final 0 */
     const int32_t* prompt_ids; /* taken as they are; NULL: prompt */
@@ -144,9 +150,13 @@ typedef struct hone_decoder_request {
     const char* const*
         stops;         /* the text ends before the first of them; each of 1 to 4096 bytes with a final 0 */
     size_t stop_count; /* up to 64 */
+    const int32_t* end_ids; /* tokens that end the text and are no part of it, beside the model's */
+    size_t end_id_count;    /* up to 64 */
+    int32_t likeliest;      /* tokens whose log probabilities stand beside each one's, 0 to 20 */
+    int32_t reserved;
 } hone_decoder_request;
 #define HONE_DECODER_REQUEST_INIT \
-    { sizeof(hone_decoder_request), 0, NULL, 0, NULL, 0, 128, 0.0f, 0, 1.0f, 0.0f, 0, NULL, 0 }
+    { sizeof(hone_decoder_request), 0, NULL, 0, NULL, 0, 128, 0.0f, 0, 1.0f, 0.0f, 0, NULL, 0, NULL, 0, 0, 0 }
 HONE_API hone_status hone_decoder_request_init(hone_decoder_request* request, size_t struct_size);
 
 /* Does not wait: the text grows while its caller does something else. */
@@ -181,6 +191,27 @@ HONE_API hone_status hone_decoder_piece_init(hone_decoder_piece* piece, size_t s
  * driver failed, no token follows. */
 HONE_API hone_status hone_decoder_next(hone_decoder_text* text, int64_t timeout_ms,
                                        hone_decoder_piece* piece);
+
+/* What the model gives tokens, before temperature and filters: natural logarithms; NaN where its logits are
+ * not all numbers. Its memory is the text's, until the next hone_decoder_next() of that text. */
+typedef struct hone_decoder_log_probabilities {
+    uint32_t struct_size;
+    int32_t likeliest;            /* beside each token: what was asked for, or all that there are */
+    size_t count;                 /* of tokens; 0 where nobody has asked */
+    const double* of_tokens;      /* [count] */
+    const int32_t* likeliest_ids; /* [count, likeliest], the likeliest first; -1 where there is none */
+    const double* of_likeliest;   /* [count, likeliest] */
+} hone_decoder_log_probabilities;
+#define HONE_DECODER_LOG_PROBABILITIES_INIT \
+    { sizeof(hone_decoder_log_probabilities), 0, 0, NULL, NULL, NULL }
+HONE_API hone_status hone_decoder_log_probabilities_init(hone_decoder_log_probabilities* found,
+                                                         size_t struct_size);
+
+/* Of each of the ids of the last piece; with `of_prompt` 1, not 0, of the prompt's tokens but the first, once
+ * a piece has ids. By who calls hone_decoder_next(). */
+HONE_API hone_status hone_decoder_read_log_probabilities(const hone_decoder_text* text, int32_t of_prompt,
+                                                         hone_decoder_log_probabilities* found);
+
 /* Whoever waits for the text is woken; it ends as HONE_DECODER_CANCELLED unless it has ended. */
 HONE_API hone_status hone_decoder_cancel(hone_decoder_text* text);
 /* NULL is allowed. Cancels what has not ended. */

@@ -349,7 +349,10 @@ void Engine::note(const NewToken& token) {
     ++new_tokens_;
     Running& request = found->second;
     news_.push_back({.listener = request.listener, .token = token, .asks = request.likeliest.has_value()});
-    if (token.is_first && !request.scored.empty()) news_.back().of_prompt = std::move(request.of_prompt);
+    if (token.is_first && !request.scored.empty()) {
+        news_.back().of_prompt = std::move(request.of_prompt);
+        request.scored.clear();  // where it gives way, it is computed again, and not scored
+    }
     if (token.end != NewToken::End::none) requests_.erase(found);
 }
 

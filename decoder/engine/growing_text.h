@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,9 @@ struct TextPiece {
     std::string text{};
     std::vector<int> ids{};  ///< the one that ended the text included
     End end = End::none;
+    std::vector<TokenChances> chances{};  ///< of each of these, where the request asks for them
+    /// With the first of them: of the prompt's tokens but the first, where the request asks for them.
+    std::optional<std::vector<TokenChances>> of_prompt{};
 };
 
 class GrowingText {
@@ -39,7 +43,7 @@ class GrowingText {
 
   private:
     struct Box;
-    [[nodiscard]] TextPiece piece_of(const std::vector<NewToken>& news);
+    [[nodiscard]] TextPiece piece_of(const std::vector<NewToken>& news, std::vector<TokenChances> chances);
 
     TokenEngine& engine_;
     std::shared_ptr<Box> box_;  ///< a token may still come in while the request is cancelled

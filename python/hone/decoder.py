@@ -31,7 +31,7 @@ from ._native.runtime_structs import WARNING_CALLBACK
 from .errors import HoneError, HoneWarning
 from .runtime import device_ordinal
 
-__all__ = ["Completion", "Decoder", "TextStream"]
+__all__ = ["Completion", "Decoder", "LogProbabilities", "TextStream"]
 
 Message = Mapping[str, str]
 Prompt = Union[str, Sequence[int], Sequence[Message]]
@@ -46,13 +46,27 @@ _Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True)
+class LogProbabilities:
+    """Natural logarithms of what the model gave tokens, before temperature and filters: in `of_tokens` one each, in
+    `likeliest` the likeliest in each one's place, (id, logarithm) in their order. NaN, and none of the likeliest, where
+    its logits were not all numbers."""
+
+    of_tokens: List[float]
+    likeliest: List[List[Tuple[int, float]]]
+
+
+@dataclass(frozen=True)
 class Completion:
-    """What followed a prompt: its text and its tokens, and why it ended: "end_token" (the model's), "length"
-    (max_tokens, or the context is full), or "stop" (one of `stop` was found). `ids` has the token that ended it."""
+    """What followed a prompt: its text and its tokens, and why it ended: "end_token" (the model's, or one of
+    `end_ids`), "length" (max_tokens, or the context is full), or "stop" (one of `stop` was found). `ids` has the token
+    that ended it. Where they were asked for, `log_probabilities` are those of `ids`, and `prompt_log_probabilities`
+    those of the prompt's tokens but the first."""
 
     text: str
     ids: List[int]
     end: str
+    log_probabilities: Optional[LogProbabilities] = None
+    prompt_log_probabilities: Optional[LogProbabilities] = None
 
     def __str__(self) -> str:
         return self.text
@@ -111,13 +125,19 @@ class _Warnings:
 
 
 class TextStream(_OneOfAKind, Iterator[str]):
-    """A text in the making: iterating waits for its pieces. `ids` and `text` have what was iterated over, `end` is None
-    until it is known. The text grows in the meantime; close() and the end of a `with` block stop it."""
+    """A text in the making: iterating waits for its pieces. `ids` and `text` have what was iterated over, as
+    `log_probabilities` and `prompt_log_probabilities` where they were asked for; `end` is None until it is known. The
+    text grows in the meantime; close() and the end of a `with` block stop it."""
 
-    def __init__(self, library: ctypes.CDLL, made: c_void_p, warned: _Warnings) -> None:
+    def __init__(
+        self, library: ctypes.CDLL, made: c_void_p, warned: _Warnings, *, likeliest: bool = False, score_prompt: bool = False,
+    ) -> None:
         self.text = ""
         self.ids: List[int] = []
         self.end: Optional[str] = None
+        self.log_probabilities = LogProbabilities([], []) if likeliest else None
+        self.prompt_log_probabilities: Optional[LogProbabilities] = None
+        self._score_prompt = score_prompt
         self._library = library
         self._held = _Handle(made)
         self._destroy = weakref.finalize(self, _destroy_text, library, self._held, warned)
@@ -147,11 +167,33 @@ class TextStream(_OneOfAKind, Iterator[str]):
                 self._finish("cancelled")
                 raise
             text = ctypes.string_at(piece.text, piece.text_bytes).decode()
-            self.ids += piece.ids[: piece.id_count] if piece.id_count else []
+            if piece.id_count:
+                self._read_log_probabilities()
+                self.ids += piece.ids[: piece.id_count]
             self.text += text
             if piece.end != decoder_structs.GOES_ON:
                 self._finish(decoder_structs.ENDS[piece.end])
             return text
+
+    def _read_log_probabilities(self) -> None:
+        """Of the last piece, and with the first of the prompt."""
+        if self.log_probabilities is None:
+            return
+        made = self._log_probabilities(0)
+        self.log_probabilities.of_tokens.extend(made.of_tokens)
+        self.log_probabilities.likeliest.extend(made.likeliest)
+        if self._score_prompt and self.prompt_log_probabilities is None:
+            self.prompt_log_probabilities = self._log_probabilities(1)
+
+    def _log_probabilities(self, of_prompt: int) -> LogProbabilities:
+        found = decoder_structs.DecoderLogProbabilities(struct_size=ctypes.sizeof(decoder_structs.DecoderLogProbabilities))
+        check(self._library.hone_decoder_read_log_probabilities(self._held.value, of_prompt, byref(found)))
+        if not found.count:
+            return LogProbabilities([], [])
+        width, whole = found.likeliest, found.count * found.likeliest
+        pairs = list(zip(found.likeliest_ids[:whole], found.of_likeliest[:whole])) if whole else []
+        likeliest = [[pair for pair in pairs[i * width : (i + 1) * width] if pair[0] >= 0] for i in range(found.count)]
+        return LogProbabilities(found.of_tokens[: found.count], likeliest)
 
     def close(self) -> None:
         """Stops the text, also while another thread waits for it. What it held on the GPU is free again."""
@@ -240,7 +282,8 @@ class Decoder(_OneOfAKind):
         self, prompt: Prompt, *, max_tokens: Optional[int] = 128, temperature: float = 0.0, top_k: int = 0,
         top_p: float = 1.0, min_p: float = 0.0, seed: Optional[int] = None,
         stop: Union[str, Sequence[str]] = (), ignore_end: bool = False, plain_prompt: bool = False,
-        enable_thinking: bool = True,
+        enable_thinking: bool = True, end_ids: Sequence[int] = (), likeliest: Optional[int] = None,
+        score_prompt: bool = False,
     ) -> Completion:
         """What follows a prompt: a text; ids, which are taken as they are; or a conversation, a list of messages such as
         `{"role": "user", "content": "..."}`, of which the model gives the next by its folder's chat template.
@@ -250,18 +293,23 @@ class Decoder(_OneOfAKind):
         of the likeliest with the share `top_p`, those at least `min_p` times as likely as the likeliest. The same
         `seed` draws the same text; None: another one each time. With `ignore_end` the text goes on behind the model's
         end token; with `plain_prompt` a prompt's "<|end_of_text|>" is plain text, as it should be in prompts of others.
-        `enable_thinking` is render_chat()'s.
+        `enable_thinking` is render_chat()'s. `end_ids` are tokens that end the text, too.
+
+        With `likeliest`, from 0 to 20, each token has its log probability, and those of so many of the likeliest; with
+        `score_prompt` the prompt's tokens have them, too, all of which are computed for it.
         """
         return self.generate_many(
             [prompt], max_tokens=max_tokens, temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p,
             seed=seed, stop=stop, ignore_end=ignore_end, plain_prompt=plain_prompt, enable_thinking=enable_thinking,
+            end_ids=end_ids, likeliest=likeliest, score_prompt=score_prompt,
         )[0]  # fmt: skip
 
     def generate_many(
         self, prompts: Sequence[Prompt], *, max_tokens: Optional[int] = 128, temperature: float = 0.0,
         top_k: int = 0, top_p: float = 1.0, min_p: float = 0.0, seed: Optional[int] = None,
         stop: Union[str, Sequence[str]] = (), ignore_end: bool = False, plain_prompt: bool = False,
-        enable_thinking: bool = True,
+        enable_thinking: bool = True, end_ids: Sequence[int] = (), likeliest: Optional[int] = None,
+        score_prompt: bool = False,
     ) -> List[Completion]:
         """The same for several prompts, which are computed together; with a `seed`, the next prompt has the next
         seed."""
@@ -274,24 +322,33 @@ class Decoder(_OneOfAKind):
                 streams.append(self.stream(
                     prompt, max_tokens=max_tokens, temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p,
                     seed=None if seed is None else _integer("seed", seed, 63) + number, stop=stop, ignore_end=ignore_end,
-                    plain_prompt=plain_prompt, enable_thinking=enable_thinking,
+                    plain_prompt=plain_prompt, enable_thinking=enable_thinking, end_ids=end_ids, likeliest=likeliest,
+                    score_prompt=score_prompt,
                 ))  # fmt: skip
             _finish(streams)
         finally:
             for stream in streams:
                 stream.close()
-        return [Completion(stream.text, stream.ids, stream.end or "") for stream in streams]
+        return [
+            Completion(
+                stream.text, stream.ids, stream.end or "", stream.log_probabilities, stream.prompt_log_probabilities
+            )
+            for stream in streams
+        ]
 
     def stream(
         self, prompt: Prompt, *, max_tokens: Optional[int] = 128, temperature: float = 0.0, top_k: int = 0,
         top_p: float = 1.0, min_p: float = 0.0, seed: Optional[int] = None,
         stop: Union[str, Sequence[str]] = (), ignore_end: bool = False, plain_prompt: bool = False,
-        enable_thinking: bool = True,
+        enable_thinking: bool = True, end_ids: Sequence[int] = (), likeliest: Optional[int] = None,
+        score_prompt: bool = False,
     ) -> TextStream:
         """Arguments as for generate(). The text begins to grow at once; iterating gives it piece by piece, in whole
         characters."""
         flags = _prompt_flags(_flag("plain_prompt", plain_prompt), True)
         flags |= decoder_structs.IGNORE_END if _flag("ignore_end", ignore_end) else 0
+        flags |= 0 if likeliest is None else decoder_structs.LOG_PROBABILITIES
+        flags |= decoder_structs.SCORE_PROMPT if _flag("score_prompt", score_prompt) else 0
         _flag("enable_thinking", enable_thinking)
         if _is_conversation(prompt):
             flags |= decoder_structs.CHAT
@@ -305,6 +362,7 @@ class Decoder(_OneOfAKind):
             top_p=_number("top_p", top_p),
             min_p=_number("min_p", min_p),
             seed=secrets.randbits(62) if seed is None else _integer("seed", seed, 63),
+            likeliest=0 if likeliest is None else _integer("likeliest", likeliest, 31),
         )
         if isinstance(prompt, str):
             request.prompt = text = _bytes_of("prompt", prompt)
@@ -315,6 +373,8 @@ class Decoder(_OneOfAKind):
         stops = [stop] if isinstance(stop, str) else _list_of("stop", stop, "texts")
         request.stops = (c_char_p * len(stops))(*[_bytes_of("stop", one) for one in stops])
         request.stop_count = len(stops)
+        request.end_ids = ends = _ids_of("end_ids", end_ids)
+        request.end_id_count = len(ends)
         with self._held.using:
             made = c_void_p()
             try:
@@ -322,7 +382,9 @@ class Decoder(_OneOfAKind):
             except BaseException:  # Ctrl-C while a long prompt is read
                 self._library.hone_decoder_text_destroy(made)
                 raise
-            stream = TextStream(self._library, made, self._warned)
+            stream = TextStream(
+                self._library, made, self._warned, likeliest=likeliest is not None, score_prompt=score_prompt
+            )
             self._streams.add(stream)
         self._warned.tell()
         return stream

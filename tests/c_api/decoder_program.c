@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,14 +108,89 @@ static void check_requests_are_refused(hone_decoder* decoder) {
     CHECK_FIELD(prompt, NULL, "prompt and prompt_ids are both NULL");
     CHECK_FIELD(stop_count, 65, "stop_count is 65; allowed: 0 to 64");
     CHECK_FIELD(stop_count, 1, "stops is NULL");
+    CHECK_FIELD(end_id_count, 65, "end_id_count is 65; allowed: 0 to 64");
+    CHECK_FIELD(end_id_count, 1, "end_ids is NULL; allowed: as many ids as end_id_count");
+    CHECK_FIELD(likeliest, 1, "likeliest is 1; allowed: 0 without HONE_DECODER_LOG_PROBABILITIES");
+    CHECK_FIELD(flags, HONE_DECODER_SCORE_PROMPT,
+                "flags is 64; allowed: HONE_DECODER_SCORE_PROMPT with HONE_DECODER_LOG_PROBABILITIES");
     hone_decoder_request request = usual_request();
     request.stops = stops;
     request.stop_count = 1;
     CHECK_REFUSED(hone_decoder_submit(decoder, &request, &text), "the length of stops[0] is 0");
+    request = usual_request();
+    request.flags = HONE_DECODER_LOG_PROBABILITIES;
+    request.likeliest = 21;
+    CHECK_REFUSED(hone_decoder_submit(decoder, &request, &text), "likeliest is 21; allowed: 0 to 20");
+    request.likeliest = -1;
+    CHECK_REFUSED(hone_decoder_submit(decoder, &request, &text), "likeliest is -1; allowed: 0 to 20");
+    request.reserved = 1;
+    CHECK(hone_decoder_submit(decoder, &request, &text) == HONE_BAD_STRUCT);
     request.struct_size = 3;
     CHECK(hone_decoder_submit(decoder, &request, &text) == HONE_BAD_STRUCT);
     CHECK(hone_decoder_submit(decoder, NULL, &text) == HONE_NULL_POINTER);
     CHECK(hone_decoder_submit(NULL, &request, &text) == HONE_BAD_HANDLE);
+}
+
+/* The fake GPU's logits are all alike. */
+static void check_even(const hone_decoder_log_probabilities* found, int32_t likeliest) {
+    CHECK(found->likeliest == likeliest);
+    for (size_t i = 0; i < found->count; ++i) {
+        CHECK(fabs(found->of_tokens[i] + log(1024)) < 1e-9);
+        for (size_t k = 0; k < (size_t)likeliest; ++k) {
+            CHECK(found->likeliest_ids[i * (size_t)likeliest + k] == (int32_t)k);
+            CHECK(fabs(found->of_likeliest[i * (size_t)likeliest + k] + log(1024)) < 1e-9);
+        }
+    }
+}
+
+static void check_log_probabilities(hone_decoder* decoder) {
+    hone_decoder_request request = usual_request();
+    request.likeliest = 3;
+    request.flags = HONE_DECODER_LOG_PROBABILITIES | HONE_DECODER_SCORE_PROMPT;
+    hone_decoder_text* text = NULL;
+    hone_decoder_piece piece = HONE_DECODER_PIECE_INIT;
+    hone_decoder_log_probabilities found = HONE_DECODER_LOG_PROBABILITIES_INIT;
+    size_t tokens = 0, prompt = 0;
+    CHECK(hone_decoder_submit(decoder, &request, &text) == HONE_OK);
+    CHECK(hone_decoder_read_log_probabilities(text, 0, &found) == HONE_OK && found.count == 0);
+    while (piece.end == HONE_DECODER_GOES_ON) {
+        CHECK(hone_decoder_next(text, 10000, &piece) == HONE_OK);
+        CHECK(hone_decoder_read_log_probabilities(text, 0, &found) == HONE_OK);
+        CHECK(found.count == piece.id_count);
+        if (found.count > 0) check_even(&found, 3);
+        tokens += found.count;
+    }
+    CHECK(tokens == 5);
+    CHECK(hone_decoder_encode(decoder, request.prompt, request.prompt_bytes, 0, NULL, 0, &prompt) == HONE_OK);
+    CHECK(hone_decoder_read_log_probabilities(text, 1, &found) == HONE_OK && found.count == prompt - 1);
+    check_even(&found, 3);
+    CHECK_REFUSED(hone_decoder_read_log_probabilities(text, 2, &found), "of_prompt is 2; allowed: 0, 1");
+    CHECK(hone_decoder_read_log_probabilities(text, 0, NULL) == HONE_NULL_POINTER);
+    CHECK(hone_decoder_read_log_probabilities(NULL, 0, &found) == HONE_BAD_HANDLE);
+    found.struct_size = 4;
+    CHECK(hone_decoder_read_log_probabilities(text, 0, &found) == HONE_BAD_STRUCT);
+    hone_decoder_text_destroy(text);
+}
+
+/* Each token that is drawn is 0. A caller of an earlier header has not said what stands behind stop_count. */
+static void check_end_ids(hone_decoder* decoder) {
+    const int32_t ends[] = {7, 0};
+    hone_decoder_request request = usual_request();
+    hone_decoder_text* text = NULL;
+    size_t tokens, bytes;
+    request.end_ids = ends;
+    request.end_id_count = 2;
+    CHECK(hone_decoder_submit(decoder, &request, &text) == HONE_OK);
+    CHECK(end_of(text, &tokens, &bytes) == HONE_DECODER_END_TOKEN && tokens == 1 && bytes == 0);
+    hone_decoder_text_destroy(text);
+    CHECK(hone_decoder_request_init(&request, offsetof(hone_decoder_request, end_ids)) == HONE_OK);
+    CHECK(request.end_ids == ends); /* behind what such a caller has */
+    request.prompt = "It is a truth";
+    request.prompt_bytes = strlen(request.prompt);
+    request.max_tokens = 5;
+    CHECK(hone_decoder_submit(decoder, &request, &text) == HONE_OK);
+    CHECK(end_of(text, &tokens, &bytes) == HONE_DECODER_LENGTH && tokens == 5);
+    hone_decoder_text_destroy(text);
 }
 
 static void check_tokens(hone_decoder* decoder) {
@@ -280,6 +356,7 @@ static void check_initializers(void) {
     CHECK_INITIALIZER(hone_decoder_state, HONE_DECODER_STATE_INIT);
     CHECK_INITIALIZER(hone_decoder_request, HONE_DECODER_REQUEST_INIT);
     CHECK_INITIALIZER(hone_decoder_piece, HONE_DECODER_PIECE_INIT);
+    CHECK_INITIALIZER(hone_decoder_log_probabilities, HONE_DECODER_LOG_PROBABILITIES_INIT);
 }
 
 int main(void) {
@@ -298,6 +375,8 @@ int main(void) {
     check_a_text(decoder);
     check_prompts_of_ids(decoder);
     check_requests_are_refused(decoder);
+    check_log_probabilities(decoder);
+    check_end_ids(decoder);
     check_tokens(decoder);
     check_chats_are_refused(decoder);
     check_cancelling(decoder);

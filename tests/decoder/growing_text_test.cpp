@@ -109,3 +109,31 @@ TEST_CASE("a text that is dropped is computed no further") {
     { const GrowingText text(engine, words, {.prompt = {1}, .max_new_tokens = 100'000}, {}); }
     CHECK(engine.cancelled() == 1);
 }
+
+TEST_CASE(
+    "log probabilities come with their tokens, those of the prompt with the first, none behind a stop") {
+    const Tokenizer words = tokenizer();
+    const std::vector<int> script = words.encode("Once upon a time", {.add_special_tokens = false});
+    test::ScriptedEngine engine(script, 3);
+    const TextRequest request{
+        .prompt = {1, 5, 6}, .max_new_tokens = 50, .end_ids = {3}, .likeliest = 2, .scores_prompt = true};
+    for (const char* stop : {"", "upon"}) {
+        GrowingText text(engine, words, request, {stop});
+        End end = End::none;
+        std::size_t tokens = 0;
+        while (end == End::none) {
+            const TextPiece piece = text.next(1s);
+            REQUIRE(piece.chances.size() == piece.ids.size());
+            for (std::size_t i = 0; i < piece.ids.size(); ++i) {
+                CHECK(piece.chances[i].log_probability ==
+                      test::ScriptedEngine::chances(piece.ids[i], 2).log_probability);
+                CHECK(piece.chances[i].likeliest.size() == 2);
+            }
+            CHECK(piece.of_prompt.has_value() == (tokens == 0 && !piece.ids.empty()));
+            if (piece.of_prompt) CHECK(piece.of_prompt->size() == 2);
+            tokens += piece.ids.size();
+            end = piece.end;
+        }
+        CHECK((end == End::stop) == (stop[0] != '\0'));
+    }
+}

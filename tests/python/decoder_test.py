@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import gc
 import json
+import math
 import os
 import pickle
 import shutil
@@ -162,6 +163,48 @@ class Generating(Case):
         made = self.decoder.generate("a", max_tokens=100, stop="!!!")
         self.assertEqual((made.text, made.end), ("", "stop"))
         self.assertEqual(self.decoder.generate("a", max_tokens=4, stop=["?", "."]).text, "!!!!")
+
+    def test_a_text_ends_by_a_token(self) -> None:
+        made = self.decoder.generate("a", max_tokens=100, end_ids=[7, 0])
+        self.assertEqual((made.text, made.ids, made.end), ("", [0], "end_token"))
+        self.assertEqual(self.decoder.generate("a", max_tokens=3, end_ids=(7,)).end, "length")
+
+    def test_log_probabilities_of_tokens_and_of_the_prompt(self) -> None:
+        even, ids = -math.log(1024), [5, 6, 7, 8, 9]  # the fake GPU's logits are all alike
+        for likeliest in (0, 3):
+            likely = [(token, even) for token in range(likeliest)]
+            made = self.decoder.generate(ids, max_tokens=4, likeliest=likeliest, score_prompt=True)
+            for found, tokens in ((made.log_probabilities, 4), (made.prompt_log_probabilities, 4)):
+                assert found is not None
+                self.assertEqual(len(found.of_tokens), tokens)
+                self.assertEqual(len(found.likeliest), tokens)
+                for one, others in zip(found.of_tokens, found.likeliest):
+                    self.assertAlmostEqual(one, even)
+                    self.assertEqual([token for token, _ in others], [token for token, _ in likely])
+                    for _, other in others:
+                        self.assertAlmostEqual(other, even)
+        stream = self.decoder.stream(ids, max_tokens=50, likeliest=1)
+        list(stream)
+        self.assertEqual((len(stream.log_probabilities.of_tokens), stream.prompt_log_probabilities), (50, None))
+        both = self.decoder.generate_many([ids, [1]], max_tokens=2, likeliest=0, score_prompt=True)
+        self.assertEqual([len(made.prompt_log_probabilities.of_tokens) for made in both], [4, 0])
+        plain = self.decoder.generate(ids, max_tokens=2)
+        self.assertEqual((plain.log_probabilities, plain.prompt_log_probabilities), (None, None))
+        stopped = self.decoder.generate("a", max_tokens=100, stop="!!!", likeliest=0)
+        self.assertEqual(len(stopped.log_probabilities.of_tokens), len(stopped.ids))
+
+    def test_log_probabilities_that_are_none_are_refused(self) -> None:
+        for asked, words in (
+            ({"likeliest": 21}, "likeliest is 21; allowed: 0 to 20"),
+            ({"likeliest": -2}, "likeliest is -2"),
+            ({"score_prompt": True}, "HONE_DECODER_SCORE_PROMPT with HONE_DECODER_LOG_PROBABILITIES"),
+            ({"end_ids": range(65)}, "end_id_count is 65; allowed: 0 to 64"),
+        ):
+            with self.assertRaisesRegex(hone.BadArgumentError, words):
+                self.decoder.generate("a", **asked)
+        for asked in ({"likeliest": 1.5}, {"score_prompt": 1}, {"end_ids": "5"}, {"end_ids": ["5"]}):
+            with self.assertRaises(TypeError):
+                self.decoder.generate("a", **asked)
 
     def test_pieces_come_as_they_grow(self) -> None:
         stream = self.decoder.stream("a", max_tokens=200)

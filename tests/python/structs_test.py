@@ -49,6 +49,7 @@ TYPES = {
 DECODER_TYPES = {
     "const int32_t*": ctypes.POINTER(ctypes.c_int32),
     "const char* const*": ctypes.POINTER(ctypes.c_char_p),
+    "const double*": ctypes.POINTER(ctypes.c_double),
 }
 
 
@@ -80,7 +81,7 @@ class Layout(unittest.TestCase):
 
     def test_every_struct_of_the_decoder_is_mirrored(self) -> None:
         found = structs_of(DECODER_HEADER, {**TYPES, **DECODER_TYPES})
-        self.assertEqual(len(found), 4)
+        self.assertEqual(len(found), 5)
         piece = dict(found["hone_decoder_piece"])
         self.assertIs(piece["text"], ctypes.c_char_p)
         found["hone_decoder_piece"] = list({**piece, "text": ctypes.c_void_p}.items())  # it may have a 0 in it
@@ -120,7 +121,10 @@ class Numbers(unittest.TestCase):
 
     def test_flags_and_ends_of_the_decoder(self) -> None:
         numbers = numbers_of(DECODER_HEADER)
-        flags = {"IGNORE_END", "PLAIN_PROMPT", "BARE_PROMPT", "CHAT", "NO_THINKING", "GOES_ON"}
+        flags = {
+            "IGNORE_END", "PLAIN_PROMPT", "BARE_PROMPT", "CHAT", "NO_THINKING", "LOG_PROBABILITIES", "SCORE_PROMPT",
+            "GOES_ON",
+        }  # fmt: skip
         mirrored = {
             **{f"HONE_DECODER_{name}": getattr(decoder_structs, name) for name in flags},
             **{f"HONE_DECODER_{end.upper()}": number for number, end in decoder_structs.ENDS.items()},

@@ -12,7 +12,7 @@ from typing import List, Optional
 
 from .. import errors
 from . import library
-from .decoder_structs import DecoderOptions, DecoderPiece, DecoderRequest, DecoderState
+from .decoder_structs import DecoderLogProbabilities, DecoderOptions, DecoderPiece, DecoderRequest, DecoderState
 
 FILE_NAME = "libhone_decoder.so.0"
 
@@ -73,6 +73,7 @@ def _declare(loaded: ctypes.CDLL) -> None:
          (c_void_p, POINTER(c_char_p), POINTER(c_char_p), c_size_t, c_uint32, c_void_p, c_size_t, size_out)),
         ("submit", ctypes.c_int, (c_void_p, POINTER(DecoderRequest), POINTER(c_void_p))),
         ("next", ctypes.c_int, (c_void_p, c_int64, POINTER(DecoderPiece))),
+        ("read_log_probabilities", ctypes.c_int, (c_void_p, c_int32, POINTER(DecoderLogProbabilities))),
         ("cancel", ctypes.c_int, (c_void_p,)),
         ("text_destroy", None, (c_void_p,)),
     ):

@@ -13,6 +13,8 @@ PLAIN_PROMPT = 2
 BARE_PROMPT = 4
 CHAT = 8
 NO_THINKING = 16
+LOG_PROBABILITIES = 32
+SCORE_PROMPT = 64
 
 # How a text ended, by hone_decoder_end; GOES_ON has no name.
 GOES_ON = 0
@@ -76,6 +78,10 @@ class DecoderRequest(ctypes.Structure):
         ("seed", c_int64),
         ("stops", POINTER(c_char_p)),
         ("stop_count", c_size_t),
+        ("end_ids", POINTER(c_int32)),
+        ("end_id_count", c_size_t),
+        ("likeliest", c_int32),
+        ("reserved", c_int32),
     ]
 
 
@@ -89,4 +95,17 @@ class DecoderPiece(ctypes.Structure):
         ("text_bytes", c_size_t),
         ("ids", POINTER(c_int32)),
         ("id_count", c_size_t),
+    ]
+
+
+class DecoderLogProbabilities(ctypes.Structure):
+    """hone_decoder_log_probabilities"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("likeliest", c_int32),
+        ("count", c_size_t),
+        ("of_tokens", POINTER(c_double)),
+        ("likeliest_ids", POINTER(c_int32)),
+        ("of_likeliest", POINTER(c_double)),
     ]
