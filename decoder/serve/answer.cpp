@@ -185,11 +185,15 @@ nlohmann::json Answer::chunk(std::size_t index, std::string piece, const char* f
 std::string Answer::news_event(std::size_t index, Text& text) const {
     std::string piece = std::exchange(text.unsent, {});
     const bool is_first = !std::exchange(text.is_announced, true);
-    if (is_first || text.finish != nullptr || request_.likeliest) {
-        nlohmann::json whole = chunk(index, std::move(piece), text.finish, is_first);
-        whole["choices"][0]["logprobs"] = logprobs(text);
-        return event(whole);
+    if (request_.likeliest) {
+        // OpenAI's client for JavaScript takes log probabilities twice that come with a message's beginning.
+        const bool begins = is_first && request_.is_chat;
+        nlohmann::json more = chunk(index, std::move(piece), text.finish, is_first && !begins);
+        more["choices"][0]["logprobs"] = logprobs(text);
+        return (begins ? event(chunk(index, {}, nullptr, true)) : std::string()) + event(more);
     }
+    if (is_first || text.finish != nullptr)
+        return event(chunk(index, std::move(piece), text.finish, is_first));
     if (text.before.empty()) {
         const std::string mark = id_ + "@";  // stands nowhere else in the event
         const std::string around = event(chunk(index, mark, nullptr, false));

@@ -163,6 +163,10 @@ TEST_CASE("a chat that asks has each token with its bytes, and as many of the li
         const Streamed pieces = streamed(server.chat(asked));
         CHECK(pieces.text == script);
         CHECK(together(pieces.logprobs)["content"] == content);
+        bool done = false;
+        const json first = events(server.chat(asked).body, done).front()["choices"][0];
+        CHECK(first["delta"] == json{{"role", "assistant"}, {"content", ""}});
+        CHECK(first["logprobs"].is_null());  // as clients add what follows to what the first one has
     }
     CHECK(server.chat({{"messages", message("Hi")}}).json()["choices"][0]["logprobs"].is_null());
     CHECK(server.chat({{"messages", message("Hi")}, {"logprobs", false}, {"top_logprobs", 0}})
