@@ -279,7 +279,9 @@ TEST_CASE(
         json asked{{"prompt", {ids, ids}}, {"max_tokens", 1},  {"echo", true},
                    {"logprobs", 1},        {"temperature", 0}, {"seed", 1234}};
         asked.update(fields);
-        for (const json& choice : server.complete(asked).json()["choices"]) {
+        const json answer = server.complete(asked).json();
+        REQUIRE(answer["choices"].size() == 2);
+        for (const json& choice : answer["choices"]) {
             const json& logprobs = choice["logprobs"];
             REQUIRE(logprobs["token_logprobs"].size() == ids.size() + 1);
             for (std::size_t i = 1; i < ids.size(); ++i) {
