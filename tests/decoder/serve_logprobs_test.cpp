@@ -311,6 +311,21 @@ TEST_CASE("the token that every text begins with has a place, and no characters"
     check_completion(server, choice["logprobs"], ids, 0, 1);
 }
 
+TEST_CASE("a text goes on behind a prompt that is repeated, with the space that it would begin with") {
+    ModelFolder folder;
+    folder.with("tokenizer.json", json_of(data_folder("llama2") / "tokenizer.json"));
+    folder.with("tokenizer_config.json", json{{"eos_token", "</s>"}, {"bos_token", "<s>"}});
+    MadeServer server("Hello there", {}, 256, {.name = "made", .tokenizer = folder.load()});
+    json asked{{"prompt", "Once"}, {"max_tokens", 100}, {"add_special_tokens", false}};
+    const auto text = [&] { return server.complete(asked).json()["choices"][0]["text"].get<std::string>(); };
+    const std::string alone = text();
+    CHECK(alone.starts_with("Hello"));
+    asked["echo"] = true;
+    CHECK(text() == "Once " + alone);
+    asked["add_special_tokens"] = true;
+    CHECK(text() == "Once " + alone);
+}
+
 TEST_CASE("tokens that stop a text are no part of it") {
     MadeServer server(script);
     const std::vector<int> ids = server.tokenizer().encode(script);

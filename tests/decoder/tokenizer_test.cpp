@@ -127,6 +127,23 @@ TEST_CASE(
     }
 }
 
+TEST_CASE(
+    "tokens' bytes are their text, whatever parts of characters they are, and the space in front of all") {
+    for (const std::string& kind : all_kinds()) {
+        CAPTURE(kind);
+        const Tokenizer tokenizer = Tokenizer::load(data_folder(kind));
+        for (const std::string text : {"Once, twice", "w\u00f6rld \U0001F389\U0001F389 \u6c34", "a  b"}) {
+            const Ids ids = tokenizer.encode(text, {.add_special_tokens = false});
+            std::string bytes;
+            for (const int id : ids) bytes += tokenizer.bytes_of(id);
+            const std::string shown = tokenizer.decode(ids);
+            CAPTURE(bytes);
+            CHECK((bytes == shown || bytes == " " + shown));
+        }
+        if (const auto bos = tokenizer.bos_id()) CHECK(tokenizer.bytes_of(*bos) == *tokenizer.token_of(*bos));
+    }
+}
+
 TEST_CASE("bytes that are no text count as U+FFFD") {
     const Tokenizer tokenizer = Tokenizer::load(data_folder("gpt2"));
     CHECK(tokenizer.encode("a\xFF\xE2\x82") == tokenizer.encode("a\xEF\xBF\xBD\xEF\xBF\xBD"));

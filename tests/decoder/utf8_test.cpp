@@ -66,3 +66,9 @@ TEST_CASE("a character comes out with its last byte") {
           "b");
     CHECK(stream.finish() == "");
 }
+
+TEST_CASE("characters are counted, and not their bytes") {
+    CHECK(count_characters("") == 0);
+    CHECK(count_characters("abc") == 3);
+    CHECK(count_characters("w\u00f6\u6c34\U0001F389") == 4);
+}
