@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -32,16 +31,9 @@ constexpr auto own_constraints = std::to_array<Constraint>({
 });
 constexpr auto constraints = joined(own_constraints, gemm::rules<LinearProblem, gemm::WgmmaConfig>);
 
-/// A launch that the product waits for: what it reads comes from memory, what it writes goes there but for
-/// what level 2 keeps, which takes about half as long.
-double copy_us(const LinearProblem& p, const DeviceTraits& traits) {
-    const auto written = static_cast<double>(all_copied_bytes(p));
-    const double kept = std::min(written, 0.5 * static_cast<double>(traits.l2_bytes));
-    return 2.0 + (2.0 * written - 0.5 * kept) / (0.7e-6 * traits.memory_bytes_per_s);
-}
-
 double predict(const LinearProblem& p, const gemm::WgmmaConfig& c, const DeviceTraits& traits) {
-    return gemm::predict(p, c, traits) + copy_us(p, traits);
+    const auto copied = static_cast<double>(all_copied_bytes(p));
+    return gemm::predict(p, c, traits) + gemm::rewrite_us(copied, copied, traits);
 }
 
 std::optional<gemm::WgmmaConfig> fallback(const Problem& problem, const DeviceTraits& traits) {

@@ -200,4 +200,9 @@ double predict(const LinearProblem& p, const WgmmaConfig& c, const DeviceTraits&
     return predict_fetched(p, c, traits, 1.0);
 }
 
+double rewrite_us(double read_bytes, double written_bytes, const DeviceTraits& traits) {
+    const double kept = std::min(written_bytes, 0.5 * static_cast<double>(traits.l2_bytes));
+    return 2.0 + (read_bytes + written_bytes - 0.5 * kept) / (0.85e-6 * traits.memory_bytes_per_s);
+}
+
 }  // namespace hone::linear::gemm

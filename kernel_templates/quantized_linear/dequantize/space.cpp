@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "kernel_templates/kit/fixed_answers.h"
 #include "kernel_templates/linear/wgmma/rules.h"
 #include "kernel_templates/quantized_linear/dequantize/plan.h"
@@ -37,16 +35,9 @@ constexpr auto own_constraints = std::to_array<Constraint>({
 });
 constexpr auto constraints = joined(own_constraints, rules<Dense, WgmmaConfig>);
 
-/// A launch that the product waits for; codes come from memory, numbers go there but for those that level 2
-/// keeps beside what else passes through it, which takes about half as long.
-double dequantize_us(const QuantizedProblem& p, const DeviceTraits& traits) {
-    const double written = static_cast<double>(p.products()) * static_cast<double>(number_bytes(p));
-    const double kept = std::min(written, 0.5 * static_cast<double>(traits.l2_bytes));
-    return 2.0 + (p.weight_bytes() + written - 0.5 * kept) / (0.85e-6 * traits.memory_bytes_per_s);
-}
-
 double predict(const QuantizedProblem& p, const WgmmaConfig& c, const DeviceTraits& traits) {
-    return linear::gemm::predict(p.dense(), c, traits) + dequantize_us(p, traits);
+    const double written = static_cast<double>(p.products()) * static_cast<double>(number_bytes(p));
+    return linear::gemm::predict(p.dense(), c, traits) + rewrite_us(p.weight_bytes(), written, traits);
 }
 
 }  // namespace
