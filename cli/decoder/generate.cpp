@@ -153,17 +153,19 @@ class Generation {
             stop_on_interrupt("stopping after this token, or at the end of this line (again: stop at once)");
         tokenizer_.emplace(decoder::Tokenizer::load(options_.model));
         const auto chat = decoder::ChatTemplate::load(options_.model, *tokenizer_);
-        if (options_.no_thinking && chat.format().no_thoughts.empty())
+        if (options_.no_thinking && !chat.mentions("enable_thinking"))
             refuse("--no-thinking: the model's chat template has no such choice", "leave it out");
         decoder::ModelOptions how = read_model();
         how.max_sequences = 1;
         how.max_context = options_.context;
         load_for(std::move(how));
         decoder::Engine engine(*model_);
+        decoder::ChatVariables variables = decoder::ChatVariables::object();
+        if (options_.no_thinking) variables["enable_thinking"] = false;
         const ChatOptions chat_options{.answer = request({}, 0),
                                        .stops = options_.stops,
                                        .system = options_.system,
-                                       .variables = {.enable_thinking = !options_.no_thinking}};
+                                       .variables = std::move(variables)};
         const bool on_terminal = ::isatty(STDIN_FILENO) != 0;
         const std::int64_t answers = Chat(engine, *tokenizer_, chat, chat_options).run(stop, on_terminal);
         return {.data = {{"model", options_.model}, {"answers", answers}}};
@@ -448,7 +450,7 @@ Runner declare_generate(const Arguments& app) {
                  "A known model's shapes with made-up weights: how fast it would be");
     app.add_flag(
         "--chat", options->chat,
-        "A conversation: lines of stdin are answered until its end or /exit; needs a known chat template");
+        "A conversation: lines of stdin are answered until its end or /exit; needs a chat template");
     app.add_option("--system", options->system, "With --chat: what the conversation begins with")
         .may_be_empty()
         .type_name("TEXT");

@@ -193,7 +193,8 @@ hone_status hone_decoder_render_chat_with(const hone_decoder* decoder, const cha
         const Loaded& loaded = *decoder->loaded;
         if (!loaded.chat) throw DecoderError(loaded.why_no_chat);
         const Conversation conversation = conversation_from(roles, contents, count);
-        const ChatVariables variables{.enable_thinking = (flags & HONE_DECODER_NO_THINKING) == 0};
+        ChatVariables variables = ChatVariables::object();
+        if ((flags & HONE_DECODER_NO_THINKING) != 0) variables["enable_thinking"] = false;
         return hone::c_api::hand_out(loaded.chat->render(conversation, variables), text, capacity, length);
     });
 }

@@ -121,7 +121,7 @@ HONE_API hone_status hone_decoder_decode(const hone_decoder* decoder, const int3
 /* The text behind which a model answers a conversation, as its folder's chat template has it: `count`
  * messages, oldest first, each with a role ("system", "user" or "assistant") and a content, in UTF-8 with a
  * final 0. What a message spells like a special token counts as one, as in transformers. HONE_BAD_ARGUMENT:
- * the folder has no chat template, or none that is known; another role, or an order of roles that the
+ * the folder has no chat template, or one that cannot be read; another role, or a conversation that the
  * template refuses. Writes at most `capacity` bytes with the final 0 into `text` (NULL when capacity is 0);
  * `length` gets the whole text's bytes without it. */
 HONE_API hone_status hone_decoder_render_chat(const hone_decoder* decoder, const char* const* roles,

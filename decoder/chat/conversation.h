@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +20,10 @@ enum class Role : std::uint8_t { system, user, assistant };
     return std::nullopt;
 }
 
+[[nodiscard]] inline const char* name_of(Role role) {
+    return role == Role::system ? "system" : role == Role::user ? "user" : "assistant";
+}
+
 struct Message {
     Role role = Role::user;
     std::string content{};
@@ -28,10 +33,8 @@ struct Message {
 
 using Conversation = std::vector<Message>;
 
-/// Variables of a chat template that a request may set.
-struct ChatVariables {
-    bool enable_thinking = true;  ///< false: an answer begins behind thoughts that are none
-    std::string date_string{};    ///< the day that the model is told; empty: as the template has it
-};
+/// Variables of a chat template that a request sets, by name: an object, or null for none. An answer begins
+/// without thoughts where `enable_thinking` is false and the template knows such a choice.
+using ChatVariables = nlohmann::json;
 
 }  // namespace hone::decoder

@@ -300,27 +300,20 @@ ApiRequest read_chat(std::string_view body, std::int64_t seed) {
             fields.refuse("chat_template_kwargs",
                           fmt::format("an object: up to {} variables of the chat template, by name",
                                       max_template_values));
-        for (const auto& [name, value] : values->items())  // no variable that is taken is a list or an object
-            request.template_values[name] = value.is_structured() ? json::array() : value;
+        request.template_values = *values;
     }
     return request;
 }
 
 ChatVariables read_variables(const json& values, const ChatTemplate& chat) {
     const Fields fields(values, "chat_template_kwargs.");
-    ChatVariables variables;
+    ChatVariables variables = json::object();
     for (const auto& [name, value] : values.items()) {
         if (value.is_null() || !chat.mentions(name)) continue;
-        if (name == "enable_thinking") {
-            variables.enable_thinking = fields.boolean(name.c_str());
-            if (!variables.enable_thinking && chat.format().no_thoughts.empty())
-                fields.refuse(name.c_str(), "true: the model's chat template has no such choice");
-        } else if (name == "date_string" && chat.format().takes_date) {
-            variables.date_string = fields.text(name.c_str()).value_or("");
-        } else {
-            fields.refuse(name.c_str(),
-                          "none: of the template's variables enable_thinking and date_string are taken");
-        }
+        if (is_own_variable(name)) fields.refuse(name.c_str(), "none: the request itself says that");
+        if (name == "enable_thinking") static_cast<void>(fields.boolean(name.c_str()));
+        if (name == "date_string") static_cast<void>(fields.text(name.c_str()));
+        variables[name] = value;
     }
     return variables;
 }

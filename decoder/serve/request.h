@@ -49,7 +49,7 @@ inline constexpr std::size_t max_stop_bytes = 1024;
 [[nodiscard]] ApiRequest read_chat(std::string_view body, std::int64_t seed);
 
 /// What a request's `chat_template_kwargs` come to with this template: those that it does not read are passed
-/// over. Throws ApiError for others that are not done.
+/// over, and nulls. Throws ApiError for those that the request's own fields say.
 [[nodiscard]] ChatVariables read_variables(const nlohmann::json& values, const ChatTemplate& chat);
 
 }  // namespace hone::decoder

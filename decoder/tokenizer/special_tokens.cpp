@@ -12,13 +12,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// "<s>", or {"content": "<s>", ...}.
-std::optional<std::string> token_text(const JsonPlace& json, const char* key) {
-    const std::optional<JsonPlace> token = json.find(key);
-    if (!token) return std::nullopt;
-    return token->value().is_object() ? token->at("content").text() : token->text();
-}
-
 void take_names(const JsonPlace& json, SpecialTokens& out) {
     if (!out.bos) out.bos = token_text(json, "bos_token");
     if (!out.eos) out.eos = token_text(json, "eos_token");
@@ -79,6 +72,12 @@ void read_if_there(const fs::path& file, SpecialTokens& out, const Take& take) {
 }
 
 }  // namespace
+
+std::optional<std::string> token_text(const JsonPlace& json, const char* key) {
+    const std::optional<JsonPlace> token = json.find(key);
+    if (!token) return std::nullopt;
+    return token->value().is_object() ? token->at("content").text() : token->text();
+}
 
 SpecialTokens read_special_tokens(const fs::path& folder) {
     SpecialTokens out;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "decoder/tokenizer/added_tokens.h"
+#include "decoder/tokenizer/json_place.h"
 
 namespace hone::decoder {
 
@@ -24,6 +25,9 @@ struct SpecialTokens {
     std::optional<int> bos_id{};
     std::vector<int> eos_ids{};
 };
+
+/// A token that one of these files names: "<s>", or {"content": "<s>", ...}. Throws DecoderError for another.
+[[nodiscard]] std::optional<std::string> token_text(const JsonPlace& json, const char* key);
 
 /// Throws DecoderError for a file that is there but makes no sense.
 [[nodiscard]] SpecialTokens read_special_tokens(const std::filesystem::path& folder);

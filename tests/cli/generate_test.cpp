@@ -197,7 +197,9 @@ struct ChatModel : Model {
             fs::create_symlink(root / file, copy);
         }
         const std::string chat =
-            "{{ '<|im_start|>system\nBe brief.<|im_end|>\n' }}{{ '<|im_start|>assistant\n' }}";
+            "{% if messages[0].role != 'system' %}{{ '<|im_start|>system\nBe brief.<|im_end|>\n' }}{% endif %}"
+            "{% for m in messages %}{{ '<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>\n' }}"
+            "{% endfor %}{{ '<|im_start|>assistant\n' }}";
         sandbox.write("model/tokenizer_config.json",
                       nlohmann::json{{"eos_token", "<|endoftext|>"}, {"chat_template", chat}}.dump());
     }
@@ -248,7 +250,7 @@ TEST_CASE("an answer is as long as the context has room for, and what has none l
     CHECK(has(ended.err, "allowed: up to the context, 64"));
 }
 
-TEST_CASE("a conversation needs a known template and nothing that makes none") {
+TEST_CASE("a conversation needs a template and nothing that makes none") {
     const ChatModel model;
     for (const char* options : {"-p Hello", "--sequences 2", "--stats", "--json", "--prompt-ids 1"}) {
         const Ended ended = model.say("Hello\n", options);
@@ -259,10 +261,10 @@ TEST_CASE("a conversation needs a known template and nothing that makes none") {
     CHECK(has(model.refusal({"-p", "a", "--no-thinking"}), "--no-thinking goes with --chat"));
     CHECK(has(model.say("Hello\n", "--no-thinking").err,
               "--no-thinking: the model's chat template has no such choice"));
-    model.sandbox.write("model/tokenizer_config.json", R"({"chat_template": "{{ something }}"})");
-    const Ended unknown = model.say("Hello\n", "");
-    CHECK(unknown.code == 2);
-    CHECK(has(unknown.err, "tokenizer_config.json"));
+    model.sandbox.write("model/tokenizer_config.json", R"({"chat_template": "{% if something %}"})");
+    const Ended broken = model.say("Hello\n", "");
+    CHECK(broken.code == 2);
+    CHECK(has(broken.err, "tokenizer_config.json: chat_template: line 1: the template ends where"));
 }
 
 TEST_CASE("codes of 4 and 8 bits are made while weights are read") {

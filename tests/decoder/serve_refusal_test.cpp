@@ -211,20 +211,20 @@ TEST_CASE("fields of other servers that would change the answer are refused, and
     }
 }
 
-TEST_CASE("variables of the chat template that it reads and that are not done are refused") {
+TEST_CASE("variables of the chat template that a request says otherwise, or wrongly, are refused") {
     const MadeServer server(
         "text", {}, 256,
-        made_model("{% set last_query_index = '</think>' %}{% if enable_thinking is false %}"
-                   "{{ '<think>\n\n</think>\n\n' }}{% endif %}"));
+        made_model("{% if enable_thinking is false or date_string == '' or tools %}{{ 'x' }}{% endif %}"));
     json many = json::object();
     for (int i = 0; i < 65; ++i) many["variable" + std::to_string(i)] = i;
     const std::vector<std::pair<json, const char*>> refusals{
         {{{"enable_thinking", "false"}},
          R"(chat_template_kwargs.enable_thinking is "false"; allowed: true or false)"},
         {{{"enable_thinking", 0}}, "chat_template_kwargs.enable_thinking is 0; allowed: true or false"},
-        {{{"last_query_index", 1}},
-         "chat_template_kwargs.last_query_index is 1; allowed: none: of the template's variables "
-         "enable_thinking and date_string are taken"},
+        {{{"date_string", 5}}, "chat_template_kwargs.date_string is 5; allowed: a text"},
+        {{{"messages", 1}}, "chat_template_kwargs.messages is 1; allowed: none: the request itself says that"},
+        {{{"tools", json::array()}},
+         "chat_template_kwargs.tools is an array of 0; allowed: none: the request itself says that"},
         {json::array({1}),
          "chat_template_kwargs is an array of 1; allowed: an object: up to 64 variables of the "
          "chat template, by name"},
@@ -319,6 +319,14 @@ TEST_CASE("a model without a template refuses chats with the reason") {
     CHECK(response.status == 400);
     CHECK(response.message() == "made takes no chats: it has no template; use /v1/completions");
     CHECK(response.json()["error"]["code"] == "no_chat_template");
+}
+
+TEST_CASE("what the model's template says of a conversation that it refuses reaches the client") {
+    const MadeServer server("text", {}, 256, made_model("{{ raise_exception('Roles, please!') }}"));
+    const HttpResponse response = server.chat({{"messages", {{{"role", "user"}, {"content", "a"}}}}});
+    CHECK(response.status == 400);
+    CHECK(response.message() == "the model's chat template refuses the conversation: Roles, please!");
+    CHECK(response.json()["error"]["param"] == "messages");
 }
 
 TEST_CASE("bad messages get 400 with their place") {

@@ -10,12 +10,16 @@
 
 namespace hone::test {
 
-/// Qwen's kind, with the template of ChatML, and more statements where they are given.
-inline decoder::ServedModel made_model(const std::string& statements = {}) {
+/// Qwen's kind, with a template of ChatML's kind. Where they are given, more statements stand behind it, and in
+/// front of the content of each message `m`.
+inline decoder::ServedModel made_model(const std::string& statements = {}, const std::string& in_messages = {}) {
     ModelFolder folder;
     folder.with("tokenizer.json", json_of(data_folder("qwen") / "tokenizer.json"));
     const std::string chat =
-        "{{ '<|im_start|>system\nBe brief.<|im_end|>\n' }}{{ '<|im_start|>assistant\n' }}" + statements;
+        "{% if messages[0].role != 'system' %}{{ '<|im_start|>system\nBe brief.<|im_end|>\n' }}{% endif %}"
+        "{% for m in messages %}{{ '<|im_start|>' + m.role + '\n' }}" +
+        in_messages + "{{ m.content + '<|im_end|>\n' }}{% endfor %}{{ '<|im_start|>assistant\n' }}" +
+        statements;
     folder.with("tokenizer_config.json",
                 nlohmann::json{{"eos_token", "<|endoftext|>"}, {"chat_template", chat}});
     const decoder::Tokenizer tokenizer = folder.load();

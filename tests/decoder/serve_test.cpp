@@ -214,8 +214,7 @@ TEST_CASE("a chat is answered, as a whole and in pieces") {
 
 TEST_CASE("chat_template_kwargs reach the template, and those that it does not read change nothing") {
     const std::string thinks =
-        "{% set last_query_index = '</think>' %}{% if enable_thinking is defined and enable_thinking is "
-        "false %}"
+        "{% if enable_thinking is defined and enable_thinking is false %}"
         "{{ '<think>\n\n</think>\n\n' }}{% endif %}";
     MadeServer server(script, {}, 256, made_model(thinks));
     const std::string text =
@@ -233,6 +232,9 @@ TEST_CASE("chat_template_kwargs reach the template, and those that it does not r
                                json{{"enable_thinking", nullptr}}, json{{"thinking_budget", 5}}})
         CHECK(prompt_with(server, values) == ids(text));
     CHECK(prompt_with(server, {{"enable_thinking", false}}) == ids(text + "<think>\n\n</think>\n\n"));
+    // Any value of JSON reaches a template that reads it.
+    MadeServer reads(script, {}, 256, made_model("{{ style.words[1] ~ level }}"));
+    CHECK(prompt_with(reads, {{"style", {{"words", {"a", "b"}}}}, {"level", 2.5}}) == ids(text + "b2.5"));
     MadeServer without(script);
     CHECK(prompt_with(without, {{"enable_thinking", false}}) == ids(text));
     CHECK(server.complete({{"prompt", "a"}, {"chat_template_kwargs", {{"enable_thinking", false}}}}).status ==
@@ -244,10 +246,8 @@ TEST_CASE(
     "nothing") {
     MadeServer server(
         script, {}, 256,
-        made_model("{% set last_query_index = '</think>' %}{% if message.reasoning_content is string %}"
-                   "{% endif %}{% if enable_thinking is false %}{{ '<think>\n\n</think>\n\n' }}"
-                   "{% endif %}{{ '<|im_start|>' + message.role + '\n<think>\n' + "
-                   "reasoning_content.strip('\n') + '\n</think>\n\n' + content.lstrip('\n') }}"));
+        made_model({}, "{% if m.reasoning_content is string %}"
+                       "{{ '<think>\n' + m.reasoning_content.strip('\n') + '\n</think>\n\n' }}{% endif %}"));
     json messages{{{"role", "user"}, {"content", "1"}, {"name", "someone"}},
                   {{"role", "assistant"}, {"content", "2"}, {"tool_calls", json::array()}, {"prefix", false}},
                   {{"role", "user"}, {"content", "3"}},

@@ -76,8 +76,9 @@ class Conversations(Case):
         kept = {name: value for name, value in config.items() if name not in ("bos_token_id", "eos_token_id")}
         (folder / "config.json").write_text(json.dumps(kept))
         template = (
-            "{{ bos_token }}{{ raise_exception('roles must alternate') }}"
-            "{{ '[INST] ' + message['content'] + ' [/INST]' }}{{ message['content'] + eos_token }}"
+            "{{ bos_token }}{% for message in messages %}{% if (message['role'] == 'user') != (loop.index0 % 2 == 0) %}"
+            "{{ raise_exception('user and assistant alternate') }}{% endif %}{% if message['role'] == 'user' %}"
+            "{{ '[INST] ' + message['content'] + ' [/INST]' }}{% else %}{{ message['content'] + eos_token }}{% endif %}{% endfor %}"
         )
         (folder / "tokenizer_config.json").write_text(json.dumps({
             "bos_token": "<|begin_of_text|>", "eos_token": "<|endoftext|>", "chat_template": template,
@@ -98,9 +99,9 @@ class Conversations(Case):
         said = [{"role": "user", "content": "Hi"}]
         folder = self.with_tokenizer("thinks", "qwen/tokenizer.json")
         template = (
-            "{% set last_query_index = '</think>' %}{{ '<|im_start|>assistant\\n' }}"
+            "{% for message in messages %}{{ '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>\\n' }}{% endfor %}"
+            "{{ '<|im_start|>assistant\\n' }}"
             "{% if enable_thinking is defined and enable_thinking is false %}{{ '<think>\\n\\n</think>\\n\\n' }}{% endif %}"
-            "{{ '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>\\n' }}"
         )
         (folder / "tokenizer_config.json").write_text(json.dumps({"chat_template": template, "eos_token": "<|endoftext|>"}))
         with small(folder) as thinker:
@@ -124,7 +125,7 @@ class Conversations(Case):
         user = {"role": "user", "content": "Hi"}
         for said, words in (
             ([{"role": "tool", "content": "Hi"}], "system, user, assistant"),
-            ([user, user], "user"),
+            ([user, user], "the model's chat template refuses the conversation: user and assistant alternate"),
             ([], "1 to 65536"),
         ):
             with self.assertRaisesRegex(hone.BadArgumentError, words):
