@@ -367,6 +367,7 @@ Value unique(Memory& memory, const Value& value, const Arguments& arguments) {
     std::vector<Value> out;
     for (const Value& item : items_of(memory, value)) {
         const Value key = sort_key(memory, item, given.at(1), given.truth_or(0, false));
+        require_key(key);
         const bool is_known =
             std::ranges::any_of(keys, [&](const Value& known) { return equal(memory, known, key); });
         if (is_known) continue;

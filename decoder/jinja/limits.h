@@ -11,8 +11,8 @@ namespace hone::decoder::jinja {
 inline constexpr std::size_t max_template_bytes = std::size_t{1} << 20;
 /// Nodes of a template one in the other: brackets, statements, filters behind each other.
 inline constexpr int max_nesting = 100;
-/// Evaluations one in the other while a text is made, macros that call each other included: less than 1 MiB of
-/// stack.
+/// Evaluations one in the other while a text is made, macros that call each other included: less than 1 MiB
+/// of stack.
 inline constexpr int max_depth = 800;
 /// Lists and objects one in the other.
 inline constexpr int max_value_depth = 100;

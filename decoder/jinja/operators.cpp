@@ -257,7 +257,9 @@ bool less(Memory& memory, const Value& a, const Value& b) {
         memory.step(std::min(view_of(a).size(), view_of(b).size()));
         return view_of(a) < view_of(b);  // bytes of UTF-8 have the order of characters
     }
-    if (!is_plain_list(a) || !is_plain_list(b)) fail_pair("<", a, b);
+    if (!is_plain_list(a) || !is_plain_list(b) ||
+        std::get<const List*>(a)->sort != std::get<const List*>(b)->sort)
+        fail_pair("<", a, b);
     const std::vector<Value>& first = std::get<const List*>(a)->items;
     const std::vector<Value>& second = std::get<const List*>(b)->items;
     for (std::size_t i = 0; i < std::min(first.size(), second.size()); ++i)
@@ -312,11 +314,15 @@ Value negated(const Value& value) {
     throw Fault(fmt::format("- in front of a {}", type_name(value)));
 }
 
-const Value* find(Memory& memory, const Dict& dict, const Value& key) {
+void require_key(const Value& key) {
     const auto* list = std::get_if<const List*>(&key);
     if (is<const Dict*>(key) ||
         (list != nullptr && ((*list)->sort == List::Sort::list || (*list)->sort == List::Sort::view)))
         throw Fault(fmt::format("a {} as a key", type_name(key)));
+}
+
+const Value* find(Memory& memory, const Dict& dict, const Value& key) {
+    require_key(key);
     memory.step(dict.entries.size() * sizeof(Value));
     for (const auto& [known, value] : dict.entries) {
         const bool is_same =

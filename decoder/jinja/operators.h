@@ -24,6 +24,8 @@ void require_defined(const Value& value);
 [[nodiscard]] Value compute(Memory& memory, std::string_view sign, const Value& a, const Value& b);
 [[nodiscard]] Value negated(const Value& value);
 
+/// What changes is no key: lists and objects.
+void require_key(const Value& key);
 /// The value behind a key, or none.
 [[nodiscard]] const Value* find(Memory& memory, const Dict& dict, const Value& key);
 /// What a loop goes over, one by one.
