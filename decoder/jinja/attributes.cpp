@@ -6,6 +6,7 @@
 #include <span>
 
 #include "decoder/jinja/fault.h"
+#include "decoder/jinja/limits.h"
 #include "decoder/jinja/methods.h"
 #include "decoder/jinja/operators.h"
 
@@ -83,6 +84,7 @@ Value attribute_of(Memory& memory, const Value& value, std::string_view name) {
     }
     if (is_unsafe(name)) return no_attribute(memory, value, name);
     if (const auto* space = std::get_if<Space*>(&value)) {
+        memory.step((*space)->entries.size() * bytes_of_name);
         const auto entry =
             std::ranges::find((*space)->entries, name, [](const auto& known) { return known.first; });
         if (entry != (*space)->entries.end()) return entry->second;

@@ -41,6 +41,7 @@ Value Renderer::call_macro(const Function& macro, const Arguments& arguments) {
         throw Fault(fmt::format("macro {:?} takes up to {} arguments", macro.name, parameters.size()));
     const Inside inside(*this, macro.scope);
     set_name("caller", Undefined{"No caller defined"});
+    memory_.step(parameters.size() * arguments.named.size() * 2 * bytes_of_name);
     for (const auto& [name, value] : arguments.named) {
         const auto at = std::ranges::find(parameters, name, &Parameter::name) - parameters.begin();
         if (name != "caller" && at >= std::ssize(parameters))

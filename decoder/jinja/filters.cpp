@@ -44,6 +44,7 @@ Value attribute_path(Memory& memory, Value value, const Value& path,
                      const std::optional<Value>& otherwise = {}) {
     std::vector<Value> parts;
     if (is<Text>(path)) {
+        memory.step(std::get<Text>(path).text.size() * 16);
         for (const std::string_view part : split(std::get<Text>(path).text, ".", -1)) {
             std::int64_t place = 0;
             const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), place);

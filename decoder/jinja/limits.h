@@ -20,6 +20,8 @@ inline constexpr int max_value_depth = 100;
 /// count as one.
 inline constexpr std::size_t max_steps = 5'000'000;
 inline constexpr std::size_t steps_for_value = 200;
+/// Bytes that looking past a name counts as.
+inline constexpr std::size_t bytes_of_name = 8;
 /// Bytes that values take while a text is made, and as many times the bytes of what it is given.
 inline constexpr std::size_t max_bytes = std::size_t{64} << 20;
 inline constexpr std::size_t bytes_for_byte = 32;

@@ -7,6 +7,7 @@
 
 #include "decoder/jinja/arguments.h"
 #include "decoder/jinja/fault.h"
+#include "decoder/jinja/limits.h"
 #include "decoder/jinja/operators.h"
 #include "decoder/jinja/python_text.h"
 #include "decoder/jinja/text_form.h"
@@ -179,6 +180,7 @@ class TextMethod {
         std::size_t used = 0;
         for (std::size_t at = rest.find_first_of("{}"); at != std::string_view::npos;
              at = rest.find_first_of("{}")) {
+            memory_.step();
             out += rest.substr(0, at);
             const char bracket = rest[at];
             rest.remove_prefix(at + 1);
@@ -206,6 +208,7 @@ class TextMethod {
                 is_number ? static_cast<std::size_t>(std::stoi(std::string(name))) : used++;
             if (at < arguments_.values.size()) return arguments_.values[at];
         }
+        memory_.step(arguments_.named.size() * bytes_of_name);
         for (const auto& [known, value] : arguments_.named)
             if (known == name) return value;
         throw Fault(

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "decoder/jinja/attributes.h"
 #include "decoder/jinja/fault.h"
@@ -17,8 +18,6 @@ namespace hone::decoder::jinja {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr std::size_t bytes_of_name = 8;  ///< that looking past a name counts as
 
 std::size_t count_values(const Json& json, int depth = 0) {
     std::size_t count = 1;
@@ -113,7 +112,7 @@ Renderer::Flow Renderer::execute(const Statement& statement) {
         case Kind::data: write(statement.text); break;
         case Kind::output: write(text_of(memory_, evaluate(*statement.value))); break;
         case Kind::set: set(statement.target, evaluate(*statement.value)); break;
-        case Kind::set_block: set_block(statement); break;
+        case Kind::set_block: set(statement.target, block_of(statement)); break;
         case Kind::loop: return run_loop(statement, evaluate(*statement.value), scope_, 1);
         case Kind::choice: return run_choice(statement);
         case Kind::macro:
@@ -124,11 +123,7 @@ Renderer::Flow Renderer::execute(const Statement& statement) {
                                                        .scope = scope_}));
             break;
         case Kind::call: call_with_body(statement); break;
-        case Kind::filter_block: {
-            const std::string_view text = captured(statement.body);
-            write(text_of(memory_, filtered(*statement.value, text_value(text))));
-            break;
-        }
+        case Kind::filter_block: write(text_of(memory_, block_of(statement))); break;
         case Kind::with: return run_with(statement);
         case Kind::scope: return run_inside(statement.body);
         case Kind::leave_loop: return Flow::leave_loop;
@@ -202,9 +197,10 @@ std::string_view Renderer::captured(const Statements& statements) {
     return memory_.keep(std::move(text));
 }
 
-void Renderer::set_block(const Statement& statement) {
-    const Value text = text_value(captured(statement.body));
-    set(statement.target, statement.value ? filtered(*statement.value, text) : text);
+/// What the body writes, through the filters.
+Value Renderer::block_of(const Statement& statement) {
+    block_text_ = text_value(captured(statement.body));
+    return statement.value ? evaluate(*statement.value) : block_text_;
 }
 
 void Renderer::set(const Target& target, const Value& value) {
@@ -213,6 +209,7 @@ void Renderer::set(const Target& target, const Value& value) {
         const auto* space = std::get_if<Space*>(&holder);
         if (space == nullptr)
             throw Fault(fmt::format("{} is no namespace: its attributes cannot be set", target.name));
+        memory_.step((*space)->entries.size() * bytes_of_name);
         const auto entry = std::ranges::find((*space)->entries, target.attribute,
                                              [](const auto& known) { return known.first; });
         if (entry != (*space)->entries.end())
@@ -266,7 +263,10 @@ Value Renderer::evaluate(const Expression& expression) {
             const Value callee = evaluate(*expression.parts[0]);
             return call(callee, arguments_of(expression));
         }
-        case Kind::filter: return filtered(expression, evaluate(*expression.parts[0]));
+        case Kind::filter: {
+            const Value input = expression.parts[0] ? evaluate(*expression.parts[0]) : block_text_;
+            return apply_filter(memory_, expression.text, input, arguments_of(expression));
+        }
         case Kind::test: {
             const Value value = evaluate(*expression.parts[0]);
             return apply_test(memory_, expression.text, value, arguments_of(expression));
@@ -346,34 +346,25 @@ Value Renderer::compared(const Expression& expression) {
 
 /// Texts that are added to each other are put together once.
 Value Renderer::chained(const Expression& expression) {
+    const auto is_plain = [](const Value& value) {
+        return is<Text>(value) && !std::get<Text>(value).is_safe;
+    };
     Value total = evaluate(*expression.parts[0]);
+    std::string sum;  // of `total` and the texts behind it
+    bool has_sum = false;
     for (std::size_t i = 0; i < expression.words.size(); ++i) {
         const std::string& sign = expression.words[i];
-        Value next = evaluate(*expression.parts[i + 1]);
-        const auto plain = [](const Value& value) {
-            return is<Text>(value) && !std::get<Text>(value).is_safe;
-        };
-        if (sign != "+" || !plain(total) || !plain(next)) {
-            total = compute(memory_, sign, total, next);
+        const Value next = evaluate(*expression.parts[i + 1]);
+        if (sign == "+" && is_plain(total) && is_plain(next)) {
+            if (!std::exchange(has_sum, true)) sum = std::get<Text>(total).text;
+            memory_.take(std::get<Text>(next).text.size());
+            sum += std::get<Text>(next).text;
             continue;
         }
-        std::vector<Value> texts{total, next};
-        for (; i + 1 < expression.words.size() && expression.words[i + 1] == "+"; ++i) {
-            texts.push_back(evaluate(*expression.parts[i + 2]));
-            if (!plain(texts.back())) break;
-        }
-        const bool has_other = !plain(texts.back());
-        const Value other = texts.back();
-        if (has_other) texts.pop_back();
-        std::string text;
-        for (const Value& one : texts) {
-            memory_.take(std::get<Text>(one).text.size());
-            text += std::get<Text>(one).text;
-        }
-        total = memory_.text(std::move(text));
-        if (has_other) total = compute(memory_, expression.words[++i], total, other);
+        if (std::exchange(has_sum, false)) total = memory_.text(std::exchange(sum, {}));
+        total = compute(memory_, sign, total, next);
     }
-    return total;
+    return has_sum ? memory_.text(std::move(sum)) : total;
 }
 
 Value Renderer::joined(const Expression& expression) {
@@ -412,18 +403,6 @@ void Renderer::spread(Arguments& arguments, const Value& over, bool has_names) {
     if (!is<const Dict*>(over)) throw Fault(fmt::format("** in front of a {}", type_name(over)));
     for (const auto& [name, value] : std::get<const Dict*>(over)->entries)
         arguments.named.emplace_back(text_of(memory_, name), value);
-}
-
-/// Filters of a block begin with none, and `input` goes through all of them.
-Value Renderer::filtered(const Expression& expression, const Value& input) {
-    const Expression* const inner = expression.parts[0].get();
-    const bool is_block = [&] {
-        const Expression* first = inner;
-        while (first != nullptr && first->kind == Expression::Kind::filter) first = first->parts[0].get();
-        return first == nullptr;
-    }();
-    const Value before = is_block && inner != nullptr ? filtered(*inner, input) : input;
-    return apply_filter(memory_, expression.text, before, arguments_of(expression));
 }
 
 Value Renderer::look_up(std::string_view name) {

@@ -77,7 +77,7 @@ class Renderer {
     void write(std::string_view text);
     void set(const Target& target, const Value& value);
     void set_name(std::string_view name, const Value& value);
-    void set_block(const Statement& statement);
+    Value block_of(const Statement& statement);
     void keep_scopes();
     /// What the statements write.
     std::string_view captured(const Statements& statements);
@@ -91,7 +91,6 @@ class Renderer {
     Value compared(const Expression& expression);
     Value chained(const Expression& expression);
     Value joined(const Expression& expression);
-    Value filtered(const Expression& expression, const Value& input);
     Value look_up(std::string_view name);
     Arguments arguments_of(const Expression& expression);
     void spread(Arguments& arguments, const Value& over, bool has_names);
@@ -111,6 +110,7 @@ class Renderer {
     std::deque<Scope> scopes_{};
     Scope* scope_ = nullptr;
     std::string* out_ = nullptr;
+    Value block_text_{};  ///< of a filtered block, until its first filter takes it
     int line_ = 0;
     int depth_ = 0;
 };

@@ -24,7 +24,7 @@ struct Expression {
         element,    ///< parts[0][parts[1]]
         slice,      ///< parts[0][parts[1]:parts[2]:parts[3]], where those may be missing
         call,       ///< parts[0](parts[1], ...)
-        filter,     ///< parts[0] | text(parts[1], ...)
+        filter,     ///< parts[0] | text(parts[1], ...); the first filter of a block has no parts[0]
         test,       ///< parts[0] is text(parts[1], ...)
         negative,
         positive,

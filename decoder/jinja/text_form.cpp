@@ -216,6 +216,7 @@ std::string percent_form(Memory& memory, std::string_view format, const std::vec
     std::string out;
     std::size_t used = 0;
     for (std::size_t at = format.find('%'); at != std::string_view::npos; at = format.find('%')) {
+        memory.step();
         out += format.substr(0, at);
         const char kind = at + 1 < format.size() ? format[at + 1] : '\0';
         format.remove_prefix(std::min(format.size(), at + 2));

@@ -190,9 +190,24 @@ TEST_CASE("time and memory are bounded, whatever a template asks for") {
              "{{ -(-9223372036854775807 - 1) }}",
              "{{ (-9223372036854775807 - 1) | abs }}",
              "{{ 'abc'[::0] }}",
+             "{{ messages | map(attribute='a.' * 1000000) | list }}{{ range(100000) | map(attribute='.' * "
+             "1000000) | list }}",
+             "{{ ('{x}' * 300000).format(**dict(range(90000) | map('string') | map('list') | map('list') | "
+             "list)) }}",
          }) {
         CAPTURE(text);
         CHECK(tried(text).starts_with("refused: line "));
+    }
+    std::string names;
+    std::string parameters;
+    for (int i = 0; i < 20'000; ++i) {
+        names += fmt::format("{}a{}=1", i == 0 ? "" : ",", i);
+        parameters += fmt::format("{}a{}", i == 0 ? "" : ",", i);
+    }
+    for (const std::string& text : {"{% macro m(" + parameters + ") %}{% endmacro %}{{ m(" + names + ") }}",
+                                    "{{ namespace(" + names + ") }}{{ dict(" + names + ") | length }}"}) {
+        CAPTURE(text.substr(0, 20));
+        CHECK(tried(text).starts_with("refused: line 1: "));
     }
     CHECK(rendered("{{ 'abcdef'[-100:100:-9223372036854775807] }}{{ 'abc'[::9223372036854775807] }}") == "a");
     CHECK(rendered("{{ ('a' * 4000000 ~ 'b') in 'a' * 8000000 }}") == "False");

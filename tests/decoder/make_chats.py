@@ -135,14 +135,11 @@ PHI3 = """{% for message in messages %}
 {%- endfor %}
 {%- if add_generation_prompt %}{{ '<|assistant|>\\n' }}{% else %}{{ eos_token }}{% endif %}"""
 
-LLAMA2 = """{% if messages[0]['role'] == 'system' %}{% set rest = messages[1:] %}{% set system = messages[0]['content'] %}
-{%- else %}{% set rest = messages %}{% set system = false %}{% endif %}
-{%- for message in rest %}
-{%- if (message['role'] == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('Roles must alternate') }}{% endif %}
-{%- if loop.index0 == 0 and system != false %}{% set content = '<<SYS>>\\n' + system + '\\n<</SYS>>\\n\\n' + message['content'] %}
-{%- else %}{% set content = message['content'] %}{% endif %}
-{%- if message['role'] == 'user' %}{{ bos_token + '[INST] ' + content.strip() + ' [/INST]' }}
-{%- elif message['role'] == 'assistant' %}{{ ' ' + content.strip() + ' ' + eos_token }}{% endif %}
+LLAMA2 = """{% set system = messages[0].content if messages[0].role == 'system' %}
+{%- for m in messages if m.role != 'system' %}
+    {%- if (m.role == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('Roles must alternate') }}{% endif %}
+    {%- set content = '<<SYS>>\\n' ~ system ~ '\\n<</SYS>>\\n\\n' ~ m.content if loop.first and system is defined else m.content %}
+    {{- bos_token ~ '[INST] ' ~ content | trim ~ ' [/INST]' if m.role == 'user' else ' ' ~ content | trim ~ ' ' ~ eos_token }}
 {%- endfor %}"""
 
 # Names of BOS and EOS, and the template.
@@ -169,17 +166,14 @@ TEMPLATES = {
     "llama2": ("<s>", "</s>", LLAMA2),
     "zephyr": (
         "<s>", "</s>",
-        "{% for message in messages %}\n{% if message['role'] == 'user' %}\n{{ '<|user|>\\n' + message['content'] + eos_token }}\n"
-        "{% elif message['role'] == 'system' %}\n{{ '<|system|>\\n' + message['content'] + eos_token }}\n"
-        "{% elif message['role'] == 'assistant' %}\n{{ '<|assistant|>\\n'  + message['content'] + eos_token }}\n{% endif %}\n"
-        "{% if loop.last and add_generation_prompt %}\n{{ '<|assistant|>' }}\n{% endif %}\n{% endfor %}",
+        "{% for m in messages %}\n{{ '<|' ~ m.role ~ '|>\\n' ~ m.content ~ eos_token }}\n{% endfor %}\n"
+        "{% if add_generation_prompt %}\n{{ '<|assistant|>' }}\n{% endif %}\n",
     ),
     "olmo2": (
         "<|endoftext|>", "<|endoftext|>",
-        "{{ bos_token }}{% for m in messages %}{% if m['role'] != 'assistant' %}{{ '<|' + m['role'] + '|>\\n' + m['content'] + '\\n' }}"
-        "{% elif not loop.last %}{{ '<|assistant|>\\n'  + m['content'] + eos_token + '\\n' }}{% else %}"
-        "{{ '<|assistant|>\\n'  + m['content'] + eos_token }}{% endif %}{% if loop.last and add_generation_prompt %}"
-        "{{ '<|assistant|>\\n' }}{% endif %}{% endfor %}",
+        "{{ bos_token }}{% for m in messages %}{{ '<|%s|>\\n%s' % (m.role, m.content) }}{{ eos_token if m.role == 'assistant' }}"
+        "{{ '\\n' if not (m.role == 'assistant' and loop.last) }}{% endfor %}"
+        "{% if add_generation_prompt %}{{ '<|assistant|>\\n' }}{% endif %}",
     ),
     "granite": (
         "<|end_of_text|>", "<|end_of_text|>",
@@ -234,12 +228,9 @@ TEMPLATES = {
     ),
     "llama-factory": (
         "", "<|im_end|>",
-        "{% set system_message = 'You are helpful.' %}{% if messages[0]['role'] == 'system' %}{% set rest = messages[1:] %}"
-        "{% set system_message = messages[0]['content'] %}{% else %}{% set rest = messages %}{% endif %}"
-        "{% if system_message is defined %}{{ '<|im_start|>system\\n' + system_message + '<|im_end|>\\n' }}{% endif %}"
-        "{% for m in rest %}{% set content = m['content'] %}{% if m['role'] == 'user' %}{{ '<|im_start|>user\\n' + content + "
-        "'<|im_end|>\\n<|im_start|>assistant\\n' }}{% elif m['role'] == 'assistant' %}{{ content + '<|im_end|>' + '\\n' }}{% endif %}"
-        "{% endfor %}",
+        "{% set has_own = messages[0].role == 'system' %}{{ '<|im_start|>system\\n' ~ (messages[0].content if has_own else "
+        "'You are helpful.') ~ '<|im_end|>\\n' }}{% for m in messages[1 if has_own else 0:] %}{{ '<|im_start|>user\\n' ~ m.content ~ "
+        "'<|im_end|>\\n<|im_start|>assistant\\n' if m.role == 'user' else m.content ~ '<|im_end|>\\n' }}{% endfor %}",
     ),
 }  # fmt: skip
 
