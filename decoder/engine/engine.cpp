@@ -223,8 +223,10 @@ void Engine::ask_for(const StepPart& part, const Running& request, std::size_t r
 /// Logits of the step that has ended, before another one overwrites them. What the host makes of them has
 /// time until the next step is computed, as far as they are there together.
 void Engine::read_asked(std::span<const int> drawn) {
-    if (asked_.nothing()) return;
     chances_.clear();
+    read_.clear();  // who asked may have left before anybody was told
+    read_rows_.clear();
+    if (asked_.nothing()) return;
     Forward& forward = model_.forward();
     std::span<const Asked::Row> left = asked_.rows;
     while (!left.empty()) {

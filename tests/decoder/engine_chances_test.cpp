@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <condition_variable>
+#include <future>
 #include <mutex>
 #include <optional>
 #include <random>
 #include <thread>
+#include <utility>
 
 #include "decoder/engine/engine.h"
 #include "tests/decoder/small_model.h"
@@ -208,6 +210,34 @@ TEST_CASE(
     }
     CHECK(preemptions > 0);
     CHECK(ahead > 0);
+}
+
+TEST_CASE("who asks is not told of the row of one that left while its step was computed") {
+    const test::FakeMachine machine(drawing);
+    RunningModel model(small_options());
+    Engine engine(model);
+    Told comes;
+    Told plain;
+    Listener listener = plain.listener();
+    bool is_told = false;  // the one that leaves; those who do not ask hear first
+    bool has_left = false;
+    std::promise<RequestId> leaves;
+    listener.on_token = [&, id = leaves.get_future().share(),
+                         tell = listener.on_token](const NewToken& token) {
+        id.wait();  // it comes behind the first token of this one
+        if (is_told && !std::exchange(has_left, true)) {  // its next row is computed
+            engine.cancel(id.get());
+            engine.submit({.prompt = {3}, .max_new_tokens = 10, .wishes = {.seed = 3}, .likeliest = 3},
+                          comes.listener());
+        }
+        tell(token);
+    };
+    engine.submit({.prompt = {1}, .max_new_tokens = 200, .wishes = {.seed = 1}}, std::move(listener));
+    leaves.set_value(
+        engine.submit({.prompt = {2}, .max_new_tokens = 200, .wishes = {.seed = 2}, .likeliest = 2},
+                      {[&](auto&) { is_told = true; }, [](auto&) {}}));
+    plain.check(1, 200, std::nullopt);
+    comes.check(3, 10, 3);
 }
 
 TEST_CASE(
