@@ -1,12 +1,10 @@
 // The template engine, against what Jinja makes of statements (data/chats.json, made by make_chats.py), and
 // what a template from the internet may try.
-// Starts threads: many use one template.
 #include "decoder/jinja/template.h"
 
 #include <fmt/format.h>
 
 #include <ctime>
-#include <thread>
 
 #include "decoder/error.h"
 #include "decoder/jinja/limits.h"
@@ -267,19 +265,4 @@ TEST_CASE("broken templates are refused, and none is read behind its end") {
           "{% raw %}" + repeated("{% ", 300'000), "{{" + repeated(" ", 1'000'000),
           "{%" + repeated(" -", 500'000), repeated("{{ a }}", 140'000)})
         static_cast<void>(tried(text));  // soon
-}
-
-TEST_CASE("one template makes texts in many threads") {
-    const auto read = jinja::Template::read(
-        "{% macro m(x) %}<{{ x }}>{% endmacro %}{% set n = namespace(c=0) %}"
-        "{% for a in xs | map('upper') %}{% set n.c = n.c + 1 %}{{ m(a) }}{% endfor %}{{ n.c }}");
-    std::vector<std::thread> threads;
-    std::vector<std::string> made(8);
-    for (std::size_t i = 0; i < made.size(); ++i)
-        threads.emplace_back([&, i] {
-            const ordered_json variables{{"xs", {"a", std::to_string(i)}}};
-            for (int round = 0; round < 200; ++round) made[i] = read.render(variables, january());
-        });
-    for (std::thread& thread : threads) thread.join();
-    for (std::size_t i = 0; i < made.size(); ++i) CHECK(made[i] == fmt::format("<A><{}>2", i));
 }

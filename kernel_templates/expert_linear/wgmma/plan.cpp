@@ -29,11 +29,9 @@ std::int64_t blocks_of(const ExpertProblem& p, const WgmmaConfig& c, const Devic
 TensorMap sorted_x_map(const ExpertProblem& p, const WgmmaConfig& c, const linear::gemm::Geometry& g,
                        int box_rows, int workspace_pointer) {
     const bool copied = c.copied_x != 0;
-    const int pointer = copied ? workspace_pointer : x;
-    const int stride = copied ? int{TensorMap::no_gaps} : int{x_stride};
-    TensorMap map =
-        linear::gemm::matrix_map(p.dtype, pointer, stride, p.in, p.places(), g.operands.columns,
-                                 static_cast<int>(std::min<std::int64_t>(box_rows, p.places())));
+    TensorMap map = linear::gemm::matrix_map(
+        p.dtype, copied ? workspace_pointer : x, copied ? TensorMap::no_gaps : x_stride, p.in, p.places(),
+        g.operands.columns, static_cast<int>(std::min<std::int64_t>(box_rows, p.places())));
     if (copied) map.offset_bytes = copies_at(p.places(), result_bytes(p));
     return map;
 }
