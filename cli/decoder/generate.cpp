@@ -448,9 +448,8 @@ Runner declare_generate(const Arguments& app) {
     app.add_flag("--ignore-end", options->ignore_end, "The text goes on behind the model's end token");
     app.add_flag("--made-up", options->made_up,
                  "A known model's shapes with made-up weights: how fast it would be");
-    app.add_flag(
-        "--chat", options->chat,
-        "A conversation: lines of stdin are answered until its end or /exit; needs a chat template");
+    app.add_flag("--chat", options->chat,
+                 "A conversation: lines of stdin are answered until its end or /exit; needs a chat template");
     app.add_option("--system", options->system, "With --chat: what the conversation begins with")
         .may_be_empty()
         .type_name("TEXT");

@@ -135,10 +135,10 @@ HONE_API hone_status hone_decoder_render_chat_with(const hone_decoder* decoder, 
 /* Nothing that it points to is used after hone_decoder_submit(). */
 typedef struct hone_decoder_request {
     uint32_t struct_size;
-    uint32_t flags; /* HONE_DECODER_IGNORE_END, _PLAIN_PROMPT, _BARE_PROMPT, _CHAT, _LOG_PROBABILITIES,
-                       _SCORE_PROMPT */
-    const char* prompt;        /* UTF-8; NULL: prompt_ids */
-    size_t prompt_bytes;       /* without a final 0 */
+    uint32_t flags;      /* HONE_DECODER_IGNORE_END, _PLAIN_PROMPT, _BARE_PROMPT, _CHAT, _LOG_PROBABILITIES,
+                            _SCORE_PROMPT */
+    const char* prompt;  /* UTF-8; NULL: prompt_ids */
+    size_t prompt_bytes; /* without a final 0 */
     const int32_t* prompt_ids; /* taken as they are; NULL: prompt */
     size_t prompt_id_count;
     int64_t max_tokens; /* new ones at most; 0: until the context is full */

@@ -106,8 +106,8 @@ struct ForwardMemory {
     Bytes workspace;
     DrawnTokens drawn;
     runtime::PinnedBuffer<std::byte> read_logits;  ///< on the host, of rows that are asked for
-    runtime::DeviceBuffer<float> angles;  ///< cosines, then sines
-    std::vector<Bytes> keys;              ///< of each layer: [pages, kv_heads, page_size, head_dim]
+    runtime::DeviceBuffer<float> angles;           ///< cosines, then sines
+    std::vector<Bytes> keys;                       ///< of each layer: [pages, kv_heads, page_size, head_dim]
     std::vector<Bytes> values;
     runtime::DeviceBuffer<float> k_scales;  ///< of a cache of codes: [layers, kv_heads]
     runtime::DeviceBuffer<float> v_scales;

@@ -44,9 +44,9 @@ class Answer {
         std::size_t shown = 0;           ///< characters, where log probabilities are asked for
         std::vector<ShownToken> told{};  ///< of these, tokens that are not in the answer yet
         bool has_begun = false;          ///< with the prompt, where that is repeated
-        bool is_announced = false;  ///< in a stream: whose text it is
-        bool is_sent = false;       ///< as a whole
-        std::string before{};       ///< what a piece stands in, in a stream
+        bool is_announced = false;       ///< in a stream: whose text it is
+        bool is_sent = false;            ///< as a whole
+        std::string before{};            ///< what a piece stands in, in a stream
         std::string behind{};
     };
 

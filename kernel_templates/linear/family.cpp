@@ -12,7 +12,8 @@ namespace hone {
 namespace linear {
 namespace {
 
-const Variant* const variants[] = {&ring, &wgmma, &copied, &wgmma_tf32, &mma, &strips, &mma_tiles, &gemv, &plain};
+const Variant* const variants[] = {&ring,   &wgmma,     &copied, &wgmma_tf32, &mma,
+                                   &strips, &mma_tiles, &gemv,   &plain};
 
 std::string validate(const Problem& problem) {
     const LinearProblem p(problem);

@@ -48,8 +48,8 @@ double predict(const LinearProblem& p, const FewTokensConfig& c, const DeviceTra
     const double shared_rows = static_cast<double>(c.rows * p.products());
     const double unpack = p.dtype == Dtype::fp32 ? 0.0 : elements;
     const double folds = c.fold_norm != 0 ? 1.0 : 0.0;  // the norm's weight, a square and a product
-    const double each_x = held_tokens * (unpack + 4 * accesses + folds * 2 * elements) +
-                          folds * (unpack + 4 * accesses);
+    const double each_x =
+        held_tokens * (unpack + 4 * accesses + folds * 2 * elements) + folds * (unpack + 4 * accesses);
     return predict_us(p, c,
                       {.registers = registers(p, c),
                        .loads = static_cast<double>(loads(p, c)),

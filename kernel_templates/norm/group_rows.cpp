@@ -95,8 +95,8 @@ double predict(const NormProblem& norm, const GroupRowsConfig& c, const DeviceTr
 /// level 2 is told of loads, where a call does not fit it: so nothing that another operator left there is
 /// lost for it. By level_2_factor() rows leave first in calls of 1 to 1.5 times L2, and last from 4 times on.
 /// It must not spill on any chip: conversions to codes, done in software before sm_89, want registers too.
-/// Where no multiprocessor has two rows, more than eight warps a row only meet later, unless threads have more
-/// than nine accesses then: 5 to 10 % of a call on an H200.
+/// Where no multiprocessor has two rows, more than eight warps a row only meet later, unless threads have
+/// more than nine accesses then: 5 to 10 % of a call on an H200.
 std::optional<GroupRowsConfig> fallback(const NormProblem& norm, const DeviceTraits& traits) {
     std::optional<GroupRowsConfig> best;
     if (is_for_clusters(norm, traits)) return best;

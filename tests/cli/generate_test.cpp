@@ -197,7 +197,8 @@ struct ChatModel : Model {
             fs::create_symlink(root / file, copy);
         }
         const std::string chat =
-            "{% if messages[0].role != 'system' %}{{ '<|im_start|>system\nBe brief.<|im_end|>\n' }}{% endif %}"
+            "{% if messages[0].role != 'system' %}{{ '<|im_start|>system\nBe brief.<|im_end|>\n' }}{% endif "
+            "%}"
             "{% for m in messages %}{{ '<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>\n' }}"
             "{% endfor %}{{ '<|im_start|>assistant\n' }}";
         sandbox.write("model/tokenizer_config.json",

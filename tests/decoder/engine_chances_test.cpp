@@ -224,7 +224,7 @@ TEST_CASE("who asks is not told of the row of one that left while its step was c
     std::promise<RequestId> leaves;
     listener.on_token = [&, id = leaves.get_future().share(),
                          tell = listener.on_token](const NewToken& token) {
-        id.wait();  // it comes behind the first token of this one
+        id.wait();                                        // it comes behind the first token of this one
         if (is_told && !std::exchange(has_left, true)) {  // its next row is computed
             engine.cancel(id.get());
             engine.submit({.prompt = {3}, .max_new_tokens = 10, .wishes = {.seed = 3}, .likeliest = 3},

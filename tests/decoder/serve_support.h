@@ -10,9 +10,10 @@
 
 namespace hone::test {
 
-/// Qwen's kind, with a template of ChatML's kind. Where they are given, more statements stand behind it, and in
-/// front of the content of each message `m`.
-inline decoder::ServedModel made_model(const std::string& statements = {}, const std::string& in_messages = {}) {
+/// Qwen's kind, with a template of ChatML's kind. Where they are given, more statements stand behind it, and
+/// in front of the content of each message `m`.
+inline decoder::ServedModel made_model(const std::string& statements = {},
+                                       const std::string& in_messages = {}) {
     ModelFolder folder;
     folder.with("tokenizer.json", json_of(data_folder("qwen") / "tokenizer.json"));
     const std::string chat =

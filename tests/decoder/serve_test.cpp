@@ -246,8 +246,9 @@ TEST_CASE(
     "nothing") {
     MadeServer server(
         script, {}, 256,
-        made_model({}, "{% if m.reasoning_content is string %}"
-                       "{{ '<think>\n' + m.reasoning_content.strip('\n') + '\n</think>\n\n' }}{% endif %}"));
+        made_model({},
+                   "{% if m.reasoning_content is string %}"
+                   "{{ '<think>\n' + m.reasoning_content.strip('\n') + '\n</think>\n\n' }}{% endif %}"));
     json messages{{{"role", "user"}, {"content", "1"}, {"name", "someone"}},
                   {{"role", "assistant"}, {"content", "2"}, {"tool_calls", json::array()}, {"prefix", false}},
                   {{"role", "user"}, {"content", "3"}},

@@ -75,10 +75,10 @@ struct CUstream_st {
     CUctx_st* context = nullptr;
     double clock_us = 0;
     bool hung = false;
-    std::unique_ptr<CUgraph_st> capture;   ///< set between begin and end of a capture
-    std::unique_ptr<LateWork> late;        ///< of the last kernel
-    bool in_graph = false;                 ///< what runs is a graph's
-    std::vector<std::int32_t> embedded{};  ///< ids of the last embedding of a step
+    std::unique_ptr<CUgraph_st> capture;    ///< set between begin and end of a capture
+    std::unique_ptr<LateWork> late;         ///< of the last kernel
+    bool in_graph = false;                  ///< what runs is a graph's
+    std::vector<std::int32_t> embedded{};   ///< ids of the last embedding of a step
     std::vector<std::int32_t> positions{};  ///< of its rows
     std::vector<std::int32_t> gathered{};   ///< positions of the rows that were gathered last
 };

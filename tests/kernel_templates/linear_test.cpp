@@ -121,8 +121,9 @@ TEST_CASE("the fallback of linear is the variant that fits the tokens, the sizes
 
 TEST_CASE("copied rows have their own room in the workspace, and begin at multiples of 16 bytes") {
     const DeviceTraits traits = *representative_device({9, 0, true});
-    for (const char* text : {"dtype=bf16 in=333 out=1000 tokens=70", "dtype=fp16 norm=yes in=334 out=77 tokens=600",
-                             "dtype=bf16 norm=yes gated=yes activation=silu in=335 out=100 tokens=150"}) {
+    for (const char* text :
+         {"dtype=bf16 in=333 out=1000 tokens=70", "dtype=fp16 norm=yes in=334 out=77 tokens=600",
+          "dtype=bf16 norm=yes gated=yes activation=silu in=335 out=100 tokens=150"}) {
         const Problem problem = problem_of(text);
         const linear::LinearProblem p(problem);
         for (const Config& config : enumerate(problem, linear::copied, traits)) {

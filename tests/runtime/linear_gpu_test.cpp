@@ -198,12 +198,15 @@ TEST_CASE("small linear whose rows begin anywhere is right, with bias, residual,
         for (const char* rest :
              {"dtype=bf16 bias=yes residual=yes activation=gelu_erf in=264 out=131",
               "dtype=fp16 gated=yes activation=silu in=264 out=133", "dtype=bf16 norm=yes in=333 out=65",
-              "dtype=fp16 norm=yes residual=yes in=334 out=50", "dtype=bf16 gated=yes activation=silu in=396 out=77",
+              "dtype=fp16 norm=yes residual=yes in=334 out=50",
+              "dtype=bf16 gated=yes activation=silu in=396 out=77",
               "dtype=fp32 bias=yes residual=yes in=260 out=131", "dtype=fp32 norm=yes in=261 out=30"})
             check_problem(rest + tokens_text(tokens), 2);
     }
-    check_problem("dtype=bf16 residual=yes in=264 out=131 tokens=150", 2, {.columns_of_in = 8, .columns_of_out = 2});
-    check_problem("dtype=fp32 residual=yes in=260 out=131 tokens=150", 2, {.columns_of_in = 4, .columns_of_out = 2});
+    check_problem("dtype=bf16 residual=yes in=264 out=131 tokens=150", 2,
+                  {.columns_of_in = 8, .columns_of_out = 2});
+    check_problem("dtype=fp32 residual=yes in=260 out=131 tokens=150", 2,
+                  {.columns_of_in = 4, .columns_of_out = 2});
 }
 
 TEST_CASE("linear is right with every activation, with bias and residual") {

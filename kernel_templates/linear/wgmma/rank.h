@@ -24,8 +24,8 @@ namespace hone::linear::gemm {
 [[nodiscard]] double predict(const LinearProblem&, const WgmmaConfig&, const DeviceTraits&);
 
 /// Microseconds of a launch in front of the product that writes bytes which this reads. What it reads itself
-/// comes from memory, what it writes goes there but for what level 2 keeps beside what else passes through it,
-/// which takes about half as long.
+/// comes from memory, what it writes goes there but for what level 2 keeps beside what else passes through
+/// it, which takes about half as long.
 [[nodiscard]] double rewrite_us(double read_bytes, double written_bytes, const DeviceTraits&);
 
 }  // namespace hone::linear::gemm
