@@ -1,4 +1,5 @@
-// Variant copied (kernel.cu): how rows are copied. Plain C++ that both the host's plan and the kernel include.
+// Variant copied (kernel.cu): how rows are copied. Plain C++ that both the host's plan and the kernel
+// include.
 #pragma once
 
 namespace hone::linear::copies {

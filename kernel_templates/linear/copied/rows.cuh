@@ -1,5 +1,5 @@
-// The launch in front of variant copied (kernel.cu): rows that begin anywhere, to rows that begin at multiples
-// of 16 bytes, filled up with zeros, which add nothing to a sum.
+// The launch in front of variant copied (kernel.cu): rows that begin anywhere, to rows that begin at
+// multiples of 16 bytes, filled up with zeros, which add nothing to a sum.
 //
 // Data's way: a thread reads its 16 bytes element by element, each of them behind the first from level 1, and
 // writes them at once.
