@@ -110,23 +110,18 @@ ExpressionPtr Expressions::expressions(bool with_choices) {
     return finish(std::move(made));
 }
 
-ExpressionPtr Expressions::any() {
-    ExpressionPtr first = all();
-    if (!has_name("or")) return first;
-    Expression made = begin(Kind::any);
+/// One operand, or several with `word` between them.
+ExpressionPtr Expressions::operands(Kind kind, std::string_view word, Rule operand) {
+    ExpressionPtr first = (this->*operand)();
+    if (!has_name(word)) return first;
+    Expression made = begin(kind);
     made.parts.push_back(std::move(first));
-    while (skip_name("or")) made.parts.push_back(all());
+    while (skip_name(word)) made.parts.push_back((this->*operand)());
     return finish(std::move(made));
 }
 
-ExpressionPtr Expressions::all() {
-    ExpressionPtr first = inverse();
-    if (!has_name("and")) return first;
-    Expression made = begin(Kind::all);
-    made.parts.push_back(std::move(first));
-    while (skip_name("and")) made.parts.push_back(inverse());
-    return finish(std::move(made));
-}
+ExpressionPtr Expressions::any() { return operands(Kind::any, "or", &Expressions::all); }
+ExpressionPtr Expressions::all() { return operands(Kind::all, "and", &Expressions::inverse); }
 
 ExpressionPtr Expressions::inverse() {
     if (!skip_name("not")) return comparison();
@@ -158,15 +153,21 @@ ExpressionPtr Expressions::comparison() {
     return made.words.empty() ? std::move(made.parts.front()) : finish(std::move(made));
 }
 
-ExpressionPtr Expressions::sum() {
+/// One operand, or several with any of `signs` between them.
+ExpressionPtr Expressions::chain(std::initializer_list<std::string_view> signs, Rule operand) {
+    const auto has_sign = [&] {
+        return std::ranges::any_of(signs, [&](std::string_view sign) { return has_symbol(sign); });
+    };
     Expression made = begin(Kind::chain);
-    made.parts.push_back(joined());
-    while (has_symbol("+") || has_symbol("-")) {
+    made.parts.push_back((this->*operand)());
+    while (has_sign()) {
         made.words.push_back(take().text);
-        made.parts.push_back(joined());
+        made.parts.push_back((this->*operand)());
     }
     return made.words.empty() ? std::move(made.parts.front()) : finish(std::move(made));
 }
+
+ExpressionPtr Expressions::sum() { return chain({"+", "-"}, &Expressions::joined); }
 
 ExpressionPtr Expressions::joined() {
     Expression made = begin(Kind::join);
@@ -175,15 +176,7 @@ ExpressionPtr Expressions::joined() {
     return made.parts.size() == 1 ? std::move(made.parts.front()) : finish(std::move(made));
 }
 
-ExpressionPtr Expressions::product() {
-    Expression made = begin(Kind::chain);
-    made.parts.push_back(power());
-    while (has_symbol("*") || has_symbol("/") || has_symbol("//") || has_symbol("%")) {
-        made.words.push_back(take().text);
-        made.parts.push_back(power());
-    }
-    return made.words.empty() ? std::move(made.parts.front()) : finish(std::move(made));
-}
+ExpressionPtr Expressions::product() { return chain({"*", "/", "//", "%"}, &Expressions::power); }
 
 ExpressionPtr Expressions::power() {
     ExpressionPtr value = unary();
@@ -294,18 +287,22 @@ ExpressionPtr Expressions::dict() {
     return finish(std::move(made));
 }
 
+ExpressionPtr Expressions::called(ExpressionPtr inner) {
+    Expression made = begin(Kind::call);
+    made.parts.push_back(std::move(inner));
+    arguments(made);
+    return finish(std::move(made));
+}
+
 ExpressionPtr Expressions::with_postfixes(ExpressionPtr inner) {
     while (true) {
         if (has_symbol("."))
             inner = attribute(std::move(inner));
         else if (has_symbol("["))
             inner = element(std::move(inner));
-        else if (has_symbol("(")) {
-            Expression made = begin(Kind::call);
-            made.parts.push_back(std::move(inner));
-            arguments(made);
-            inner = finish(std::move(made));
-        } else
+        else if (has_symbol("("))
+            inner = called(std::move(inner));
+        else
             return inner;
     }
 }
@@ -316,12 +313,9 @@ ExpressionPtr Expressions::with_filters_and_tests(ExpressionPtr inner) {
             inner = filters(std::move(inner), false);
         else if (has_name("is"))
             inner = test(std::move(inner));
-        else if (has_symbol("(")) {
-            Expression made = begin(Kind::call);
-            made.parts.push_back(std::move(inner));
-            arguments(made);
-            inner = finish(std::move(made));
-        } else
+        else if (has_symbol("("))
+            inner = called(std::move(inner));
+        else
             return inner;
     }
 }

@@ -1,6 +1,7 @@
 // Expressions out of a template's tokens. Internal to the parser.
 #pragma once
 
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -48,11 +49,14 @@ class Expressions {
 
   private:
     using Kind = Expression::Kind;
+    using Rule = ExpressionPtr (Expressions::*)();
 
     Expression begin(Kind kind) const { return {.kind = kind, .line = next().line}; }
     ExpressionPtr finish(Expression made) const;
     ExpressionPtr unary_of(Kind kind, ExpressionPtr part) const;
 
+    ExpressionPtr operands(Kind kind, std::string_view word, Rule operand);
+    ExpressionPtr chain(std::initializer_list<std::string_view> signs, Rule operand);
     ExpressionPtr any();
     ExpressionPtr all();
     ExpressionPtr inverse();
@@ -70,6 +74,7 @@ class Expressions {
     ExpressionPtr list();
     ExpressionPtr dict();
     ExpressionPtr bracketed();
+    ExpressionPtr called(ExpressionPtr inner);
     ExpressionPtr with_postfixes(ExpressionPtr inner);
     ExpressionPtr with_filters_and_tests(ExpressionPtr inner);
     ExpressionPtr attribute(ExpressionPtr inner);
