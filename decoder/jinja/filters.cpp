@@ -87,6 +87,16 @@ Value otherwise(Memory&, const Value& value, const Arguments& arguments) {
     return is_missing ? given.at(0).value_or(text_value({})) : value;
 }
 
+/// What stands behind each key, in the keys' order.
+Value by_keys(Memory& memory, std::vector<std::pair<Value, Value>> items, bool is_reversed) {
+    std::ranges::stable_sort(items, [&](const auto& a, const auto& b) {
+        return is_reversed ? less(memory, b.first, a.first) : less(memory, a.first, b.first);
+    });
+    std::vector<Value> out;
+    for (const auto& item : items) out.push_back(item.second);
+    return memory.list(std::move(out));
+}
+
 Value sorted_items(Memory& memory, const Value& value, const Arguments& arguments) {
     const Bound given("dictsort", arguments, {"case_sensitive", "by", "reverse"});
     if (!is<const Dict*>(value)) throw Fault(fmt::format("dictsort of a {}", type_name(value)));
@@ -95,12 +105,7 @@ Value sorted_items(Memory& memory, const Value& value, const Arguments& argument
     for (const auto& [key, behind] : std::get<const Dict*>(value)->entries)
         items.emplace_back(sort_key(memory, by == 0 ? key : behind, {}, given.truth_or(0, false)),
                            memory.list({key, behind}, List::Sort::tuple));
-    std::ranges::stable_sort(items, [&](const auto& a, const auto& b) {
-        return given.truth_or(2, false) ? less(memory, b.first, a.first) : less(memory, a.first, b.first);
-    });
-    std::vector<Value> out;
-    for (const auto& item : items) out.push_back(item.second);
-    return memory.list(std::move(out));
+    return by_keys(memory, std::move(items), given.truth_or(2, false));
 }
 
 Value first(Memory& memory, const Value& value, const Arguments&) {
@@ -297,12 +302,7 @@ Value sorted(Memory& memory, const Value& value, const Arguments& arguments) {
     std::vector<std::pair<Value, Value>> items;
     for (const Value& item : items_of(memory, value))
         items.emplace_back(sort_key(memory, item, given.at(2), given.truth_or(1, false)), item);
-    std::ranges::stable_sort(items, [&](const auto& a, const auto& b) {
-        return given.truth_or(0, false) ? less(memory, b.first, a.first) : less(memory, a.first, b.first);
-    });
-    std::vector<Value> out;
-    for (const auto& item : items) out.push_back(item.second);
-    return memory.list(std::move(out));
+    return by_keys(memory, std::move(items), given.truth_or(0, false));
 }
 
 Value as_text(Memory& memory, const Value& value, const Arguments&) {
