@@ -64,8 +64,8 @@ constexpr Constraint constraints[] = {
          [](const LinearProblem& p, const RingConfig& c) {
              return c.cluster_k == 1 || (p.tokens > 4 && geometry(p, c).steps() >= c.cluster_k * c.stages);
          }),
-    // A warp without rows sends no sums, and nothing in a cluster waits for it: behind a third tile it could be
-    // two phases late for an inbox, which look like none, and wait for ever.
+    // A warp without rows sends no sums, and nothing in a cluster waits for it: behind a third tile it could
+    // be two phases late for an inbox, which look like none, and wait for ever.
     rule("clusters take two tiles at most where not every warp has rows",
          [](const LinearProblem& p, const RingConfig& c, const DeviceTraits& t) {
              return c.cluster_k == 1 || geometry(p, c).every_warp_has_rows() || rounds(p, c, t) <= 2;
@@ -155,11 +155,12 @@ double predict(const LinearProblem& p, const RingConfig& c, const DeviceTraits& 
     return std::pow(sum, 0.25) + ends_us + normalizing_us + (c.programmatic == 0 ? call_us : early_us);
 }
 
-/// For up to 16 tokens and weights of 8 MB and more, where it was the fastest, or 5 % behind at most, in every
-/// call that was measured: the best by the cost model. A single token's norm costs gemv less.
+/// For up to 16 tokens and weights of 8 MB and more, where it was the fastest, or 5 % behind at most, in
+/// every call that was measured: the best by the cost model. A single token's norm costs gemv less.
 std::optional<RingConfig> fallback(const Problem& problem, const DeviceTraits& traits) {
     const LinearProblem p(problem);
-    if ((p.norm && p.tokens == 1) || p.tokens > 16 || p.weight_bytes() < 8e6 || !traits.has_programmatic_launch())
+    if ((p.norm && p.tokens == 1) || p.tokens > 16 || p.weight_bytes() < 8e6 ||
+        !traits.has_programmatic_launch())
         return std::nullopt;
     const std::vector<RingConfig> configs =
         combinations({RingConfig{.tokens = tokens_held(p), .consumers = 2, .early = 2, .programmatic = 1}},
