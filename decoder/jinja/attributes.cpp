@@ -6,7 +6,6 @@
 #include <span>
 
 #include "decoder/jinja/fault.h"
-#include "decoder/jinja/limits.h"
 #include "decoder/jinja/methods.h"
 #include "decoder/jinja/operators.h"
 
@@ -84,10 +83,7 @@ Value attribute_of(Memory& memory, const Value& value, std::string_view name) {
     }
     if (is_unsafe(name)) return no_attribute(memory, value, name);
     if (const auto* space = std::get_if<Space*>(&value)) {
-        memory.step((*space)->entries.size() * bytes_of_name);
-        const auto entry =
-            std::ranges::find((*space)->entries, name, [](const auto& known) { return known.first; });
-        if (entry != (*space)->entries.end()) return entry->second;
+        if (const Value* const found = find(memory, **space, name)) return *found;
     }
     if (const auto* loop = std::get_if<const Loop*>(&value)) {
         Value found = loop_attribute(**loop, name);

@@ -20,11 +20,10 @@ Value Renderer::call(const Value& callee, const Arguments& arguments) {
     if (const auto* loop = std::get_if<const Loop*>(&callee)) {
         const Statement& statement = *(*loop)->statement;
         if (!statement.recursive) throw Fault("loop() of a loop that is not recursive");
-        std::string text;
-        std::string* const before = std::exchange(out_, &text);
-        run_loop(statement, Bound("loop", arguments, {"over"}).need(0), (*loop)->scope, (*loop)->depth + 1);
-        out_ = before;
-        return memory_.text(std::move(text));
+        return captured([&] {
+            run_loop(statement, Bound("loop", arguments, {"over"}).need(0), (*loop)->scope,
+                     (*loop)->depth + 1);
+        });
     }
     const auto* known = std::get_if<const Function*>(&callee);
     if (known == nullptr) throw Fault(fmt::format("a call of a {}", type_name(callee)));
@@ -64,7 +63,7 @@ Value Renderer::call_macro(const Function& macro, const Arguments& arguments) {
                                          : Undefined{memory_.keep(fmt::format(
                                                "parameter '{}' was not provided", parameter.name))});
     }
-    return text_value(captured(macro.statement->body));
+    return captured([&] { run_inside(macro.statement->body); });
 }
 
 void Renderer::call_with_body(const Statement& statement) {

@@ -11,6 +11,7 @@
 #include "decoder/jinja/operators.h"
 #include "decoder/jinja/python_text.h"
 #include "decoder/jinja/text_form.h"
+#include "decoder/text/utf8.h"
 
 namespace hone::decoder::jinja {
 namespace {
@@ -132,7 +133,7 @@ class TextMethod {
         if (from_end) step_product(given.text(0));
         const std::size_t at = from_end ? text_.rfind(given.text(0)) : find_in(text_, given.text(0));
         if (at != std::string_view::npos)
-            return static_cast<std::int64_t>(characters_of(text_.substr(0, at)));
+            return static_cast<std::int64_t>(count_characters(text_.substr(0, at)));
         if (name_.ends_with("index")) throw Fault("substring not found");
         return std::int64_t{-1};
     }

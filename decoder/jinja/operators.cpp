@@ -198,7 +198,7 @@ Places places_of(std::size_t count, const Value& from, const Value& to, const Va
 Value sliced_text(Memory& memory, std::string_view text, const Value& from, const Value& to,
                   const Value& step) {
     memory.step(text.size());
-    const Places places = places_of(characters_of(text), from, to, step);
+    const Places places = places_of(count_characters(text), from, to, step);
     if (places.step == 1) {
         const auto end = static_cast<std::size_t>(std::max(places.begin, places.end));
         return text_value(part_of(text, static_cast<std::size_t>(places.begin), end));
@@ -332,6 +332,12 @@ const Value* find(Memory& memory, const Dict& dict, const Value& key) {
     return nullptr;
 }
 
+Value* find(Memory& memory, Space& space, std::string_view name) {
+    memory.step(space.entries.size() * bytes_of_name);
+    const auto entry = std::ranges::find(space.entries, name, [](const auto& known) { return known.first; });
+    return entry != space.entries.end() ? &entry->second : nullptr;
+}
+
 std::vector<Value> items_of(Memory& memory, const Value& value) {
     if (is<Undefined>(value)) return {};
     std::vector<Value> items;
@@ -356,7 +362,7 @@ std::vector<Value> items_of(Memory& memory, const Value& value) {
 
 std::int64_t length_of(const Value& value) {
     if (is<Undefined>(value)) return 0;
-    if (is<Text>(value)) return static_cast<std::int64_t>(characters_of(view_of(value)));
+    if (is<Text>(value)) return static_cast<std::int64_t>(count_characters(view_of(value)));
     if (const auto* dict = std::get_if<const Dict*>(&value)) return std::ssize((*dict)->entries);
     const auto* list = std::get_if<const List*>(&value);
     if (list == nullptr || (*list)->sort == List::Sort::once)

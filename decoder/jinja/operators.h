@@ -28,6 +28,7 @@ void require_defined(const Value& value);
 void require_key(const Value& key);
 /// The value behind a key, or none.
 [[nodiscard]] const Value* find(Memory& memory, const Dict& dict, const Value& key);
+[[nodiscard]] Value* find(Memory& memory, Space& space, std::string_view name);
 /// What a loop goes over, one by one.
 [[nodiscard]] std::vector<Value> items_of(Memory& memory, const Value& value);
 /// len().

@@ -162,11 +162,6 @@ std::string_view without_trailing(std::string_view text, std::string_view charac
                         [&](std::string_view c) { return characters.find(c) != std::string_view::npos; });
 }
 
-std::size_t characters_of(std::string_view text) {
-    return static_cast<std::size_t>(
-        std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
-}
-
 std::vector<std::size_t> character_places(std::string_view text) {
     std::vector<std::size_t> places;
     places.reserve(text.size() + 1);
@@ -195,7 +190,7 @@ std::size_t find_in(std::string_view text, std::string_view part, std::size_t fr
 
 std::size_t count_of(std::string_view text, std::string_view part, std::int64_t most) {
     const auto limit = static_cast<std::size_t>(most);  // a negative one is the largest
-    if (part.empty()) return std::min(characters_of(text) + 1, limit);
+    if (part.empty()) return std::min(count_characters(text) + 1, limit);
     std::size_t count = 0;
     for (std::size_t at = find_in(text, part); at != std::string_view::npos && count < limit;
          at = find_in(text, part, at + part.size()))

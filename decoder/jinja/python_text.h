@@ -18,7 +18,6 @@ namespace hone::decoder::jinja {
 [[nodiscard]] std::string_view without_leading(std::string_view text, std::string_view characters);
 [[nodiscard]] std::string_view without_trailing(std::string_view text, std::string_view characters);
 
-[[nodiscard]] std::size_t characters_of(std::string_view text);
 /// Where each character begins, and the text's end.
 [[nodiscard]] std::vector<std::size_t> character_places(std::string_view text);
 /// The text from one character up to another.

@@ -189,17 +189,17 @@ Renderer::Flow Renderer::run_with(const Statement& statement) {
     return run_all(statement.body);
 }
 
-std::string_view Renderer::captured(const Statements& statements) {
+Value Renderer::captured(const std::function<void()>& writes) {
     std::string text;
     std::string* const before = std::exchange(out_, &text);
-    run_inside(statements);
+    writes();
     out_ = before;
-    return memory_.keep(std::move(text));
+    return memory_.text(std::move(text));
 }
 
 /// What the body writes, through the filters.
 Value Renderer::block_of(const Statement& statement) {
-    block_text_ = text_value(captured(statement.body));
+    block_text_ = captured([&] { run_inside(statement.body); });
     return statement.value ? evaluate(*statement.value) : block_text_;
 }
 
@@ -209,11 +209,8 @@ void Renderer::set(const Target& target, const Value& value) {
         const auto* space = std::get_if<Space*>(&holder);
         if (space == nullptr)
             throw Fault(fmt::format("{} is no namespace: its attributes cannot be set", target.name));
-        memory_.step((*space)->entries.size() * bytes_of_name);
-        const auto entry = std::ranges::find((*space)->entries, target.attribute,
-                                             [](const auto& known) { return known.first; });
-        if (entry != (*space)->entries.end())
-            entry->second = value;
+        if (Value* const known = find(memory_, **space, target.attribute))
+            *known = value;
         else
             (*space)->entries.emplace_back(target.attribute, value);
         return;

@@ -3,6 +3,7 @@
 
 #include <ctime>
 #include <deque>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -79,8 +80,8 @@ class Renderer {
     void set_name(std::string_view name, const Value& value);
     Value block_of(const Statement& statement);
     void keep_scopes();
-    /// What the statements write.
-    std::string_view captured(const Statements& statements);
+    /// The text that it writes.
+    Value captured(const std::function<void()>& writes);
 
     Value evaluate(const Expression& expression);
     Value evaluate_all(const Expression& expression);
