@@ -21,11 +21,13 @@ std::int64_t resident_blocks(const WgmmaConfig& c, const DeviceTraits& traits) {
     }
 }
 
+bool stores_by_engine(const LinearProblem& p) { return p.out % 8 == 0; }
+
 std::vector<WgmmaConfig> proven_configs(const LinearProblem& p) {
     const std::int64_t rows = p.gated ? 128 : 64;  // for 64 rows of results, where the weight is left
     WgmmaConfig shared{
         .raster = 8, .l2_hint = p.tokens <= 64 ? 1 : 0, .programmatic = p.tokens <= 128 ? 1 : 2};
-    const std::int64_t whole = p.out % 8 == 0 ? 1 : 0;  // by the copy engine, which writes rows that begin so
+    const std::int64_t whole = stores_by_engine(p) ? 1 : 0;
     std::vector<WgmmaConfig> configs;
     const auto add = [&](std::int64_t tile_m, std::int64_t tile_n, WgmmaConfig c) {
         c.tile_m = tile_m;

@@ -11,6 +11,9 @@ namespace hone::linear::gemm {
 /// nothing here can ask how many fit: a careful estimate.
 [[nodiscard]] std::int64_t resident_blocks(const WgmmaConfig&, const DeviceTraits&);
 
+/// Whether the copy engine can write the results: it writes rows that begin at multiples of 16 bytes.
+[[nodiscard]] bool stores_by_engine(const LinearProblem&);
+
 /// Proven shapes of tiles, for a fallback to choose from.
 [[nodiscard]] std::vector<WgmmaConfig> proven_configs(const LinearProblem&);
 

@@ -28,7 +28,7 @@ double predict(const LinearProblem& p, const WgmmaConfig& c, const DeviceTraits&
 
 /// For more than 512 tokens: tiles of all heights and widths, so that some fill the rounds.
 std::vector<WgmmaConfig> tiles_of_many_tokens(const LinearProblem& p) {
-    const bool by_engine = p.out % 8 == 0;  // the copy engine, which writes rows that begin so
+    const bool by_engine = gemm::stores_by_engine(p);
     std::vector<WgmmaConfig> configs;
     const auto add = [&](WgmmaConfig c) {
         const int step = c.swapped != 0 ? 8 : 16;
