@@ -13,11 +13,13 @@
 #include <utility>
 
 #include "decoder/engine/engine.h"
+#include "tests/decoder/heard.h"
 #include "tests/decoder/small_model.h"
 #include "tests/support/fake_machine.h"
 
 using namespace hone;
 using namespace hone::decoder;
+using hone::test::Heard;
 using hone::test::small_options;
 
 namespace {
@@ -51,48 +53,35 @@ std::vector<int> prompt(int tokens, int kind) {
 class Told {
   public:
     Listener listener() {
+        Listener of_heard = heard_.listener();
         return {.on_token =
-                    [this](const NewToken& token) {
-                        const std::lock_guard lock(mutex_);
-                        tokens_.push_back(token);
+                    [this, hears = std::move(of_heard.on_token)](const NewToken& token) {
                         chances_.push_back(token.chances == nullptr ? std::nullopt
                                                                     : std::optional(*token.chances));
-                        news_.notify_all();
+                        hears(token);  // behind it, who waits reads what is here
                     },
-                .on_failure =
-                    [this](const std::string& why) {
-                        const std::lock_guard lock(mutex_);
-                        failure_ = why;
-                        news_.notify_all();
-                    },
+                .on_failure = std::move(of_heard.on_failure),
                 .on_prompt =
                     [this](std::vector<TokenChances> chances) {
-                        const std::lock_guard lock(mutex_);
-                        CHECK(tokens_.empty());
+                        CHECK(chances_.empty());
                         CHECK_FALSE(of_prompt);
                         of_prompt = std::move(chances);
                     }};
     }
-    void wait() {
-        std::unique_lock lock(mutex_);
-        news_.wait(lock, [&] {
-            return !failure_.empty() || (!tokens_.empty() && tokens_.back().end != NewToken::End::none);
-        });
-    }
     /// Waits for the end. With so many of the likeliest, by the rule of tokens and logits.
     void check(std::int64_t seed, int tokens, std::optional<int> likeliest) {
-        wait();
-        CHECK(failure_.empty());
-        REQUIRE(std::ssize(tokens_) == tokens);
+        const std::vector<NewToken> told = heard_.tokens();
+        CHECK(heard_.failure().empty());
+        REQUIRE(std::ssize(told) == tokens);
         for (int i = 0; i < tokens; ++i) {
             const auto at = static_cast<std::size_t>(i);
             CAPTURE(i);
-            CHECK(tokens_[at].token == token_of(seed, i));
+            CHECK(told[at].token == token_of(seed, i));
             REQUIRE(chances_[at].has_value() == likeliest.has_value());
             if (!likeliest) continue;
             const double sum = log_of_sum(seed, i);
             CHECK(chances_[at]->log_probability ==
-                  doctest::Approx(logit(seed, i, tokens_[at].token) - sum).epsilon(1e-12));
+                  doctest::Approx(logit(seed, i, told[at].token) - sum).epsilon(1e-12));
             REQUIRE(std::ssize(chances_[at]->likeliest) == *likeliest);
             int next = 0;
             for (const TokenChance& one : chances_[at]->likeliest) {
@@ -105,7 +94,7 @@ class Told {
 
     /// Of the prompt, by the rule of positions.
     void check_prompt(const TextRequest& request) {
-        wait();
+        static_cast<void>(heard_.tokens());
         REQUIRE(of_prompt.has_value() == request.scores_prompt);
         if (!of_prompt) return;
         REQUIRE(of_prompt->size() == request.prompt.size() - 1);
@@ -122,11 +111,8 @@ class Told {
     std::optional<std::vector<TokenChances>> of_prompt;
 
   private:
-    std::mutex mutex_;
-    std::condition_variable news_;
-    std::vector<NewToken> tokens_;
+    Heard heard_;
     std::vector<std::optional<TokenChances>> chances_;
-    std::string failure_;
 };
 
 }  // namespace

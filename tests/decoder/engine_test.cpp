@@ -20,53 +20,14 @@
 #include "decoder/engine/step_times.h"
 #include "decoder/error.h"
 #include "tests/decoder/coded_model.h"
+#include "tests/decoder/heard.h"
 #include "tests/decoder/small_model.h"
 #include "tests/support/fake_machine.h"
 
 using namespace hone;
 using namespace hone::decoder;
+using hone::test::Heard;
 using hone::test::small_options;
-
-namespace {
-
-/// What the listener of one request heard.
-class Heard {
-  public:
-    Listener listener() {
-        return {.on_token =
-                    [this](const NewToken& token) {
-                        const std::lock_guard lock(mutex_);
-                        tokens_.push_back(token);
-                        news_.notify_all();
-                    },
-                .on_failure =
-                    [this](const std::string& why) {
-                        const std::lock_guard lock(mutex_);
-                        failure_ = why;
-                        news_.notify_all();
-                    }};
-    }
-    /// Waits for the end.
-    std::vector<NewToken> tokens() {
-        std::unique_lock lock(mutex_);
-        news_.wait(lock, [&] {
-            return !failure_.empty() || (!tokens_.empty() && tokens_.back().end != NewToken::End::none);
-        });
-        return tokens_;
-    }
-    std::string failure() {
-        tokens();
-        return failure_;
-    }
-
-  private:
-    std::mutex mutex_;
-    std::condition_variable news_;
-    std::vector<NewToken> tokens_;
-    std::string failure_;
-};
-
-}  // namespace
 
 TEST_CASE("requests of many lengths come to their ends, side by side, and give their pages back") {
     const test::FakeMachine machine;
