@@ -136,6 +136,8 @@ Embedding row_look_up(const Model& model, std::int64_t width, std::int64_t rows)
     return {.hidden = width, .max_tokens = rows, .dtype = model.dtype};
 }
 
+Embedding drawn_look_up(std::int64_t rows) { return {.hidden = 1, .max_tokens = rows, .dtype = Dtype::fp32}; }
+
 std::variant<RmsNorm, LayerNorm> stream_norm(const Model& model, std::int64_t rows, bool residual,
                                              NormOutput output) {
     if (model.norm == "rmsnorm") {

@@ -47,6 +47,8 @@ struct StepRoom {
 [[nodiscard]] Embedding token_look_up(const Model& model, std::int64_t tokens);
 /// A look-up in what has been computed, rows of `width` elements.
 [[nodiscard]] Embedding row_look_up(const Model& model, std::int64_t width, std::int64_t rows);
+/// The same in tokens that have been drawn: a row is a token, whose bits are copied.
+[[nodiscard]] Embedding drawn_look_up(std::int64_t rows);
 /// A norm of the residual stream, or of a sum with it.
 [[nodiscard]] std::variant<RmsNorm, LayerNorm> stream_norm(const Model& model, std::int64_t rows,
                                                            bool residual,

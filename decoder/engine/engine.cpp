@@ -17,10 +17,10 @@ namespace {
 /// first token that is handed out before the next step begins.
 constexpr std::size_t least_beside_prompts = 8;
 /// The next step is prepared so much sooner than the one under way will end at the soonest: such a share of
-/// what that takes, and so many times what preparing took the last time.
+/// what that takes, and so many times what preparing and launching lately took at most.
 constexpr double early_share = 0.03;
 constexpr double preparing_times = 2;
-/// How fast it is forgotten that a step was quicker than expected.
+/// How fast it is forgotten that a step was quicker than expected, or took longer to prepare.
 constexpr double forgotten = 1.0 / 16;
 
 double seconds(std::chrono::steady_clock::duration time) {
@@ -291,7 +291,7 @@ bool Engine::prepare_ahead(std::unique_lock<std::mutex>& lock) {
     const std::vector<StepPart>& parts = scheduler_.next_ahead();
     if (parts.empty()) return false;
     prepare(parts, lock);
-    preparing_s_ = seconds(Clock::now() - begun);
+    prepared_in_s_ = seconds(Clock::now() - begun);
     return true;
 }
 
@@ -301,7 +301,8 @@ bool Engine::prepare_ahead(std::unique_lock<std::mutex>& lock) {
 bool Engine::launch_ahead() {
     const Clock::time_point begun = Clock::now();
     const bool is_launched = !is_outdated_ && asked_.nothing() && model_.forward().launch_ahead();
-    preparing_s_ += seconds(Clock::now() - begun);
+    prepared_in_s_ += seconds(Clock::now() - begun);
+    preparing_s_ = std::max(prepared_in_s_, preparing_s_ + forgotten * (prepared_in_s_ - preparing_s_));
     return is_launched;
 }
 

@@ -197,8 +197,9 @@ class Engine final : public TokenEngine {
     std::optional<Clock::time_point> last_end_;  ///< of the step before, where another one follows at once
     double plain_step_s_ = 0;                    ///< what the last step without prompts took
     double other_step_s_ = 0;                    ///< and the last one with them
-    double least_share_ = 1;  ///< what the quickest of the last steps took of what was expected of it
-    double preparing_s_ = 0;  ///< what it took to prepare the last step, and to launch it ahead
+    double least_share_ = 1;    ///< what the quickest of the last steps took of what was expected of it
+    double prepared_in_s_ = 0;  ///< what it took to prepare the last step, and to launch it ahead
+    double preparing_s_ = 0;    ///< what that lately took at most
     /// A request has come that the step prepared ahead would have room for.
     std::atomic<bool> is_outdated_{false};
     std::string failure_;

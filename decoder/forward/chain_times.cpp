@@ -99,7 +99,7 @@ void Forward::fill_for_timing(std::int64_t sequences,
     const std::span<std::int32_t> ids = memory_->drawn.of(turn_before(0));
     for (std::int64_t row = 0; row < sequences; ++row) {
         const std::int64_t keys = kv_len(row);
-        ids[elements(row)] = static_cast<std::int32_t>(row % model_.model.vocab_size);
+        ids[elements(row)] = in.ids[row] = static_cast<std::int32_t>(row % model_.model.vocab_size);
         in.positions[row] = static_cast<std::int32_t>(std::max<std::int64_t>(keys - 1, 0));
         in.kv_lengths[row] = static_cast<std::int32_t>(keys);
         in.temperature[row] = 0;

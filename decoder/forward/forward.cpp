@@ -38,7 +38,7 @@ Forward::Forward(const Gpu& gpu, Runtime& runtime, const Description& model, con
       capacity_(capacity),
       operators_(runtime, model, weights, capacity),
       small_(gpu, capacity.sequences, capacity.sequences, capacity.pages_a_sequence(), turns),
-      large_(gpu, capacity.step_tokens, capacity.sequences, capacity.pages_a_sequence()),
+      large_(gpu, capacity.step_tokens, capacity.sequences, capacity.pages_a_sequence(), turns),
       memory_(std::make_unique<ForwardMemory>(gpu, model, weights, capacity,
                                               operators_.workspace_bytes(model, capacity))),
       calls_(gpu, runtime, model, weights, capacity_, operators_, *memory_),
@@ -50,14 +50,14 @@ Forward::Forward(const Gpu& gpu, Runtime& runtime, const Description& model, con
 
 Forward::~Forward() = default;
 
-/// Filled up to the size of a graph, and of its turn, where there are several.
+/// Filled up to the size of a graph.
 ForwardStep Forward::step_of_singles(std::span<const StepPart> parts) {
     std::int64_t kv_len = 1;
     for (const StepPart& part : parts) kv_len = std::max<std::int64_t>(kv_len, part.begin + 1);
     const std::int64_t room = graphs_.padded(std::ssize(parts));
     small_.begin();
     small_.fill_one_each(parts, room);
-    return step_of_one_each(small_, room, kv_len, StepGraphs::has_turns(room) ? turn_after(turn_) : 0);
+    return step_of_one_each(small_, room, kv_len, turn_after(turn_));
 }
 
 ForwardStep Forward::step_of_any(std::span<const StepPart> parts) {
@@ -81,29 +81,37 @@ void Forward::prepare(std::span<const StepPart> parts, std::span<const Draw> dra
     ForwardStep& step = prepared_->step;
     step.filters = std::ranges::any_of(draws, [](const Draw& draw) { return draw.wishes.filters(); });
     step.inputs.fill_draws(draws, model_.logit_divisor());
-    if (!one_each || under_way_.empty() || under_way_.front().turn == step.turn) return;
-    for (prepared_->is_in_place = true; const StepPart& part : parts)
-        prepared_->is_in_place = prepared_->is_in_place && part.awaited == &part - parts.data();
+    prepared_->is_known_ahead = is_known_ahead(parts);
+    if (under_way_.empty() || !(step.embeds_in_place() || prepared_->is_known_ahead)) return;
     step.inputs.send_ahead(step.sequences, step.turn);
     prepared_->is_sent = true;
+}
+
+/// Rows of nobody read what such rows have drawn: any token will do.
+bool Forward::is_known_ahead(std::span<const StepPart> parts) const {
+    if (under_way_.empty()) return false;
+    const ForwardStep& step = prepared_->step;
+    if (!step.embeds_in_place()) return step.inputs.awaits_singles();
+    return under_way_.back().sampled >= step.sequences &&
+           std::ranges::all_of(parts,
+                               [&](const StepPart& part) { return part.awaited == &part - parts.data(); });
 }
 
 void Forward::launch(std::span<const int> drawn) {
     const ForwardStep& step = prepared_->step;
     under_way_.clear();
     step.inputs.fill_awaited(drawn);
-    if (step.one_each) {
+    if (step.embeds_in_place()) {
         const std::span ids(step.inputs.host().ids, elements(step.sequences));
         std::ranges::copy(ids, memory_->drawn.of(turn_before(step.turn)).begin());
     }
     begin_prepared();
 }
 
-/// Rows of nobody read what such rows have drawn: any token will do.
+/// Where the step under way draws nothing, it has ended when all that was launched has.
 bool Forward::launch_ahead() {
-    const bool is_there = prepared_->is_in_place && under_way_.size() == 1 &&
-                          under_way_.front().turn == turn_before(prepared_->step.turn) &&
-                          under_way_.front().sampled >= prepared_->step.sequences;
+    const bool is_there =
+        prepared_->is_known_ahead && under_way_.size() == 1 && under_way_.front().sampled > 0;
     if (is_there) begin_prepared();
     return is_there;
 }
@@ -114,7 +122,8 @@ void Forward::begin_prepared() {
     const UnderWay begun{step.turn, rows, step.one_each ? step.sequences : rows};
     memory_->drawn.expect(begun.turn, begun.sampled);
     gpu_.wait_for_copies();  // also the inputs of one that was prepared and dropped
-    if (!prepared_->is_sent) step.inputs.send(step.sequences, step.one_each ? step.turn : 0);
+    if (!prepared_->is_sent) step.inputs.send(step.sequences, step.turn);
+    if (prepared_->is_known_ahead && !step.embeds_in_place()) calls_.enqueue_awaited(step);
     if (step.one_each) {
         graphs_.launch(step);
     } else {

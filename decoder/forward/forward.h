@@ -77,9 +77,9 @@ class Forward {
     /// Begins to compute what was prepared last, behind the step whose tokens finish() has given, `drawn`:
     /// the GPU is at work when it returns. Throws CudaError or Error.
     void launch(std::span<const int> drawn);
-    /// Begins the same while the step before is computed, and reads its tokens on the GPU: where each text
-    /// has the place that it has there. Returns whether that is so; else launch() has to follow finish().
-    /// Throws as launch().
+    /// Begins the same while the step before is computed, whose tokens it reads on the GPU: where those are
+    /// all that it waits for, and up to most_in_place sequences, where each text has the place that it has
+    /// there. Returns whether that is so; else launch() has to follow finish(). Throws as launch().
     [[nodiscard]] bool launch_ahead();
     /// prepare() and launch(), where no part waits for a token.
     void start(std::span<const StepPart> parts, std::span<const Draw> draws) { start(parts, draws, {}); }
@@ -150,9 +150,10 @@ class Forward {
   private:
     struct Prepared {
         ForwardStep step;
-        std::int64_t rows = 0;     ///< that tokens are drawn from
-        bool is_in_place = false;  ///< each text where it is in the step before, whose token is its last one
-        bool is_sent = false;      ///< its inputs are on their way beside the step before
+        std::int64_t rows = 0;  ///< that tokens are drawn from
+        /// The GPU knows where the step before draws what it waits for.
+        bool is_known_ahead = false;
+        bool is_sent = false;  ///< its inputs are on their way beside the step before
     };
     struct UnderWay {
         std::size_t turn = 0;
@@ -171,6 +172,7 @@ class Forward {
     /// Both write the inputs of a step of these parts.
     [[nodiscard]] ForwardStep step_of_singles(std::span<const StepPart> parts);
     [[nodiscard]] ForwardStep step_of_any(std::span<const StepPart> parts);
+    [[nodiscard]] bool is_known_ahead(std::span<const StepPart> parts) const;
     void begin_prepared();
     [[nodiscard]] bool has_tokens() const;
     [[nodiscard]] HostRows compute_logits(std::int64_t first, std::int64_t rows);

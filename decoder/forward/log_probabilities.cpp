@@ -26,7 +26,7 @@ std::vector<double> Forward::log_probabilities(std::span<const int> text) {
                             .tokens = text.subspan(elements(begin), elements(tokens)),
                             .pages = pages};
         const ForwardStep step = step_of_any({&part, 1});
-        large_.send(capacity_.sequences);
+        large_.send(capacity_.sequences, step.turn);
         calls_.enqueue_layers(step);
         gpu_.wait();
         const std::int64_t scored = std::min(tokens, length - 1 - begin);  // nothing follows the last token

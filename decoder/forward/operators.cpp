@@ -174,6 +174,7 @@ class Operators::Preparations {
         add_operator({}, to_.embedding, models::token_look_up(model_, tokens_));
         add_operator({}, to_.rows, models::row_look_up(model_, model_.hidden_size, rows));
         add_operator({}, to_.attended_rows, models::row_look_up(model_, models::q_width(model_), rows));
+        add_operator({}, to_.drawn_tokens, models::drawn_look_up(rows));
         add_product(Part::head, to_.head, models::language_head(model_, rows),
                     {.numbers = !weights_.head.is_coded,
                      .codes = weights_.head.is_coded,

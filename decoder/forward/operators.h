@@ -94,6 +94,7 @@ struct Operators {
     EmbeddingKernel embedding;
     EmbeddingKernel rows;           ///< of the residual stream: those that tokens are drawn from
     EmbeddingKernel attended_rows;  ///< of what attention leaves
+    EmbeddingKernel drawn_tokens;   ///< of those of a step: the next one's
     NormKernel first_norm;
     NormKernel norm;  ///< of a sum
     /// Norms in front of products write the codes that these multiply: no launch in between makes them.

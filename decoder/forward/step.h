@@ -10,6 +10,10 @@
 
 namespace hone::decoder {
 
+/// Sequences up to which steps of one token each embed the tokens of the step before where that has drawn
+/// them. In front of larger steps, and of those with prompts, these are brought to their rows.
+constexpr std::int64_t most_in_place = 64;
+
 struct ForwardStep {
     const StepInputs& inputs;
     std::int64_t tokens = 0;
@@ -27,7 +31,11 @@ struct ForwardStep {
     std::size_t turn = 0;         ///< of `turns`: where its tokens go
 
     /// On the GPU.
-    [[nodiscard]] const StepInputs::Arrays& in() const { return inputs.device(one_each ? turn : 0); }
+    [[nodiscard]] const StepInputs::Arrays& in() const { return inputs.device(turn); }
+    /// Whether its ids are where the step before has drawn them; else they are in().ids.
+    [[nodiscard]] bool embeds_in_place() const { return one_each && sequences <= most_in_place; }
+    /// Sequences of one token, in front of all others.
+    [[nodiscard]] std::int64_t singles() const { return sequences - prompts; }
 };
 
 [[nodiscard]] inline ForwardStep step_of_one_each(const StepInputs& inputs, std::int64_t sequences,

@@ -92,6 +92,16 @@ void StepCalls::enqueue_drawn_rows(const ForwardStep& step) const {
     enqueue_rows(operators_.rows, step.in(), memory_.x, memory_.drawn_x, step.tokens);
 }
 
+void StepCalls::enqueue_awaited(const ForwardStep& step) const {
+    if (step.singles() == 0) return;
+    const std::span<std::int32_t> drawn = memory_.drawn.of(turn_before(step.turn));
+    const EmbeddingArgs args{.ids = step.in().awaited,
+                             .table = drawn.data(),
+                             .out = step.in().ids,
+                             .vocabulary = std::ssize(drawn)};
+    require(operators_.drawn_tokens.run(gpu_.stream(), args, step.singles()), "tokens of the step before");
+}
+
 void StepCalls::enqueue_rows(const EmbeddingKernel& kernel, const StepInputs::Arrays& in, const Bytes& from,
                              const Bytes& to, std::int64_t rows) const {
     const EmbeddingArgs args{
@@ -161,7 +171,7 @@ void StepCalls::enqueue_embedding(const ForwardStep& step) const {
     const models::Model& m = model_.model;
     const StepInputs::Arrays& in = step.in();
     const EmbeddingArgs embedding{
-        .ids = step.one_each ? memory_.drawn.of(turn_before(step.turn)).data() : in.ids,
+        .ids = step.embeds_in_place() ? memory_.drawn.of(turn_before(step.turn)).data() : in.ids,
         .table = weights_.embedding,
         .position_ids = in.positions,
         .position_table = weights_.positions,

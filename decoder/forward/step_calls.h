@@ -38,6 +38,9 @@ class StepCalls {
     /// drawn from: what else this layer makes is for nobody, unless the step is scored. `rows` of them; 0:
     /// none.
     void enqueue_prompts(const ForwardStep& step, std::int64_t rows) const;
+    /// In front of a step that does not embed in place: ids of its sequences of one token, from where the
+    /// step before draws them.
+    void enqueue_awaited(const ForwardStep& step) const;
     /// Logits of each sequence, and their tokens.
     void enqueue_draws(const ForwardStep& step) const;
     /// A step of one token each as a whole.

@@ -10,9 +10,6 @@ namespace {
 /// Sequences that a graph is made for: a step takes the next one that has room.
 constexpr std::int64_t graph_sizes[] = {1,   2,   4,   8,   16,  24,  32,  48,  64,  96,  128, 160,
                                         192, 224, 256, 320, 384, 448, 512, 640, 768, 896, 1024};
-/// Sequences up to which steps are launched ahead, with graphs for each turn. What launching takes is nothing
-/// beside larger steps.
-constexpr std::int64_t most_ahead = 64;
 /// Lengths that a graph's attention is chosen for: this one, and each as many times as long as the one
 /// before. It reads what is there, whatever its graph's length is.
 constexpr std::int64_t least_graph_length = 1024;
@@ -37,8 +34,6 @@ std::int64_t StepGraphs::length_bucket(std::int64_t kv_len) const {
     return std::min(graph_length(kv_len), capacity_.context);
 }
 
-bool StepGraphs::has_turns(std::int64_t sequences) { return sequences <= most_ahead; }
-
 ForwardStep StepGraphs::step_of(std::int64_t sequences, std::int64_t kv_len) const {
     return step_of_one_each(inputs_, padded(sequences), length_bucket(kv_len));
 }
@@ -48,7 +43,7 @@ void StepGraphs::capture_all() {
         if (padded(sequences) != sequences) continue;
         for (std::int64_t length = 1; length <= capacity_.context; length = length_bucket(length) + 1) {
             for (const bool filters : {false, true}) {
-                for (std::size_t turn = 0; turn < (has_turns(sequences) ? turns : 1); ++turn)
+                for (std::size_t turn = 0; turn < turns; ++turn)
                     static_cast<void>(graph_of(sequences, length, filters, turn));
             }
         }

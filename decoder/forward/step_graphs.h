@@ -28,8 +28,6 @@ class StepGraphs {
     [[nodiscard]] std::int64_t padded(std::int64_t sequences) const;
     /// Keys a sequence that its attention is chosen for.
     [[nodiscard]] std::int64_t length_bucket(std::int64_t kv_len) const;
-    /// Whether there is a graph for each turn: steps of so many sequences are launched ahead.
-    [[nodiscard]] static bool has_turns(std::int64_t sequences);
     /// A step of so many sequences and keys as its graph has it, in the first turn.
     [[nodiscard]] ForwardStep step_of(std::int64_t sequences, std::int64_t kv_len) const;
 

@@ -25,10 +25,12 @@ class Places {
 };
 
 std::int64_t block_bytes(std::int64_t tokens, std::int64_t sequences, std::int64_t pages_a_sequence) {
-    constexpr std::int64_t arrays = 13;
-    return 8 * (2 * sequences) + 4 * (7 * sequences + 1 + 3 * tokens + sequences * pages_a_sequence) +
+    constexpr std::int64_t arrays = 14;
+    return 8 * (2 * sequences) + 4 * (8 * sequences + 1 + 3 * tokens + sequences * pages_a_sequence) +
            arrays * alignment;
 }
+
+bool has_one(const StepPart& part) { return part.tokens.size() == 1; }
 
 }  // namespace
 
@@ -67,6 +69,7 @@ StepInputs::Arrays StepInputs::arrays_from(std::byte* base) const {
     arrays.q_starts = places.take<std::int32_t>(base, sequences_ + 1);
     arrays.kv_lengths = places.take<std::int32_t>(base, sequences_);
     arrays.last_rows = places.take<std::int32_t>(base, sequences_);
+    arrays.awaited = places.take<std::int32_t>(base, sequences_);
     arrays.ids = places.take<std::int32_t>(base, tokens_);
     arrays.positions = places.take<std::int32_t>(base, tokens_);
     arrays.slots = places.take<std::int32_t>(base, tokens_);
@@ -74,19 +77,27 @@ StepInputs::Arrays StepInputs::arrays_from(std::byte* base) const {
     return arrays;
 }
 
+void StepInputs::note_awaited(std::span<const StepPart> parts) {
+    awaited_.clear();
+    awaits_singles_ =
+        std::ranges::all_of(parts, [](const StepPart& part) { return has_one(part) == (part.awaited >= 0); });
+}
+
 void StepInputs::fill_one_each(std::span<const StepPart> parts, std::int64_t rows) {
     const Arrays& in = host();
-    awaited_.clear();
+    note_awaited(parts);
     for (std::int64_t row = 0; row < rows; ++row) {
         if (row >= std::ssize(parts)) {
             in.kv_lengths[row] = 0;
             in.ids[row] = 0;
+            in.awaited[row] = 0;
             in.positions[row] = 0;
             in.temperature[row] = 0;
             continue;
         }
         const StepPart& part = parts[static_cast<std::size_t>(row)];
         in.ids[row] = part.tokens.front();
+        in.awaited[row] = part.awaited;
         if (part.awaited >= 0) awaited_.push_back({row, part.awaited});
         in.positions[row] = part.begin;
         in.kv_lengths[row] = part.begin + 1;
@@ -96,9 +107,8 @@ void StepInputs::fill_one_each(std::span<const StepPart> parts, std::int64_t row
 
 PackedStep StepInputs::fill(std::span<const StepPart> parts, std::int64_t page_size) {
     const Arrays& in = host();
-    awaited_.clear();
+    note_awaited(parts);
     scored_rows_.clear();
-    const auto has_one = [](const StepPart& part) { return part.tokens.size() == 1; };
     const std::int64_t singles = std::ranges::count_if(parts, has_one);
     PackedStep step{.tokens = singles, .longest = 1, .prompts = std::ssize(parts) - singles};
     std::int64_t single = 0;
@@ -110,6 +120,7 @@ PackedStep StepInputs::fill(std::span<const StepPart> parts, std::int64_t page_s
         std::int64_t row = has_one(part) ? single++ : step.tokens;
         std::int64_t position = part.begin;
         if (part.scores) scored_rows_.push_back(row);
+        if (has_one(part)) in.awaited[row] = part.awaited;
         for (const int id : part.tokens) {
             const int page = part.pages[static_cast<std::size_t>(position / page_size)];
             in.ids[row] = id;

@@ -56,6 +56,7 @@ class StepInputs {
         std::int32_t* q_starts = nullptr;    ///< [sequences + 1]
         std::int32_t* kv_lengths = nullptr;  ///< [sequences]; 0: nobody
         std::int32_t* last_rows = nullptr;   ///< [sequences]; rows that tokens are drawn from
+        std::int32_t* awaited = nullptr;     ///< [sequences]; StepPart::awaited of those of one token
         std::int32_t* ids = nullptr;         ///< [tokens]
         std::int32_t* positions = nullptr;   ///< [tokens]
         std::int32_t* slots = nullptr;       ///< [tokens]; places in the cache
@@ -78,6 +79,9 @@ class StepInputs {
     /// Writes how a token is drawn for each row; temperatures times `logit_divisor`, which draws as logits
     /// that are divided by it.
     void fill_draws(std::span<const Draw> draws, double logit_divisor) const;
+    /// Whether in the step that is written all parts of one token wait for theirs, and no others do: the GPU
+    /// finds them by Arrays::awaited.
+    [[nodiscard]] bool awaits_singles() const { return awaits_singles_; }
     /// Writes the tokens that parts waited for, of those that the step before has drawn.
     void fill_awaited(std::span<const int> drawn) const;
 
@@ -103,6 +107,7 @@ class StepInputs {
         int drawn = 0;  ///< StepPart::awaited
     };
     Arrays arrays_from(std::byte* base) const;
+    void note_awaited(std::span<const StepPart> parts);
     [[nodiscard]] Side side() const;
     void send(CUstream stream, std::int64_t sequences, std::size_t block) const;
 
@@ -114,6 +119,7 @@ class StepInputs {
     std::array<Side, 2> sides_;  ///< the host's
     std::size_t side_ = 0;
     std::vector<Awaited> awaited_;  ///< of the step that is written
+    bool awaits_singles_ = false;
     std::vector<std::int64_t> scored_rows_;
 };
 

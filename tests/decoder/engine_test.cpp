@@ -334,39 +334,100 @@ TEST_CASE("tokens follow each other also where the next step is launched before 
 
 namespace {
 
-/// How many tokens the first of so many texts has when one that comes during a step that takes longer than
-/// was expected, behind which the next one has been prepared early, gets its first.
-int heard_when_another_begins(int texts) {
+/// Has `count` texts computed, of so many tokens each, and looks at each token.
+void check_texts(Engine& engine, int count, const std::function<int(int text)>& prompt_tokens,
+                 const std::function<int(int text)>& new_tokens) {
+    std::vector<Heard> heard(static_cast<std::size_t>(count));
+    for (int i = 0; i < count; ++i) {
+        engine.submit({.prompt = std::vector<int>(static_cast<std::size_t>(prompt_tokens(i)), i),
+                       .max_new_tokens = new_tokens(i),
+                       .wishes = {.seed = i}},
+                      heard[static_cast<std::size_t>(i)].listener());
+    }
+    for (int i = 0; i < count; ++i) {
+        CAPTURE(i);
+        std::vector<int> expected;
+        for (int number = 0; number < new_tokens(i); ++number)
+            expected.push_back((31 * i + 7 * number) % 997);
+        std::vector<int> tokens;
+        for (const NewToken& token : heard[static_cast<std::size_t>(i)].tokens())
+            tokens.push_back(token.token);
+        CHECK(tokens == expected);
+    }
+    CHECK(engine.state().pages_used == 0);
+}
+
+}  // namespace
+
+TEST_CASE("steps of many texts whose rows move are launched ahead, and tokens follow each other") {
+    const test::FakeMachine machine(late_by(2000) + ";launch:match=sample_row:seeded");
+    ModelOptions options = options_of_many();
+    options.max_sequences = 128;
+    options.max_step_tokens = 256;
+    RunningModel model(options);
+    Engine engine(model);
+    check_texts(
+        engine, 150, [](int text) { return 1 + 5 * text % 60; }, [](int text) { return 20 + 7 * text % 31; });
+    CHECK(engine.state().times.ahead_steps > 20);
+    CHECK(model.runtime().counters().failed_launches == 0);
+}
+
+TEST_CASE("steps with prompts are launched ahead, and tokens follow each other") {
+    const test::FakeMachine machine(late_by(2000) + ";launch:match=sample_row:seeded");
+    RunningModel model(options_of_many());
+    Engine engine(model);
+    check_texts(
+        engine, 40, [](int text) { return text < 10 ? 3 : 200; },
+        [](int text) { return text < 10 ? 60 : 1; });
+    const EngineState state = engine.state();
+    CHECK(state.times.ahead_steps > state.counters.steps - state.counters.mixed_steps + 10);
+    CHECK(model.runtime().counters().failed_launches == 0);
+}
+
+namespace {
+
+/// The step that a text has its first token of which comes while the sixth of so many texts is computed.
+/// That takes longer than was expected, so that the next one has been prepared long before its end.
+/// `rows_move`: the first of them ends with it.
+std::uint64_t first_step_of_another(int texts, bool rows_move) {
     const test::FakeMachine machine(late_by(2000) + ";" + late_by(400'000) + ":after=6:times=1");
     ModelOptions options = options_of_many();
     options.max_sequences = 96;
     options.max_step_tokens = 256;
     RunningModel model(options);
     Engine engine(model);
-    std::promise<void> sixth;
+    std::promise<void> five;
     int heard_of_first = 0;
     for (int i = 0; i < texts; ++i) {
-        engine.submit({.prompt = {1, i}, .max_new_tokens = 12}, {.on_token =
-                                                                     [&, i](const NewToken&) {
-                                                                         if (i == 0 && ++heard_of_first == 5)
-                                                                             sixth.set_value();
-                                                                     },
-                                                                 .on_failure = [](const std::string&) {}});
+        Listener listener{.on_token = [](const NewToken&) {}, .on_failure = [](const std::string&) {}};
+        if (i == 0) {
+            listener.on_token = [&](const NewToken&) {
+                if (++heard_of_first == 5) five.set_value();
+            };
+        }
+        engine.submit({.prompt = {1, i}, .max_new_tokens = i == 0 && rows_move ? 6 : 12}, listener);
     }
-    sixth.get_future().wait();
+    five.get_future().wait();
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    std::promise<int> heard_before;
-    engine.submit({.prompt = {2, 2}, .max_new_tokens = 1},
-                  {.on_token = [&](const NewToken&) { heard_before.set_value(heard_of_first); },
+    std::promise<std::uint64_t> steps;  // that have ended when it hears of its second token
+    engine.submit({.prompt = {2, 2}, .max_new_tokens = 2},
+                  {.on_token =
+                       [&](const NewToken& token) {
+                           if (!token.is_first) steps.set_value(engine.state().counters.steps);
+                       },
                    .on_failure = [](const std::string&) {}});
-    return heard_before.get_future().get();
+    return steps.get_future().get() - 1;
 }
 
 }  // namespace
 
 TEST_CASE("who comes when the next step has been prepared has a part in it, where that is not launched") {
-    CHECK(heard_when_another_begins(66) <= 7);
-    CHECK(heard_when_another_begins(8) <= 8);  // its seventh is launched
+    CHECK(first_step_of_another(10, true) == 7);
+    for (const int texts : {9, 66}) {
+        CAPTURE(texts);
+        CHECK(first_step_of_another(texts, false) == 8);  // the seventh is launched
+    }
+    CHECK(first_step_of_another(67, true) == 8);  // also where rows move, in steps of so many
 }
 
 TEST_CASE("requests that are cancelled at any time hear nothing more, and others all that is theirs") {

@@ -123,6 +123,7 @@ TEST_CASE("tokens that a step waits for come in their places, whoever drew them 
     some.parts[0].awaited = 2;  // one that gave way, and starts again: its last token is new
     some.parts[3].awaited = 0;
     static_cast<void>(inputs.fill(some.parts, page_size));
+    CHECK_FALSE(inputs.awaits_singles());
     inputs.fill_awaited(std::vector{700, 800, 900});
     const StepInputs::Arrays& in = inputs.host();
     CHECK(std::vector(in.ids, in.ids + 10) == std::vector{4, 700, 1, 2, 900, 5, 6, 7, 8, 9});
@@ -133,6 +134,29 @@ TEST_CASE("tokens that a step waits for come in their places, whoever drew them 
     inputs.fill_one_each(singles.parts, 4);
     inputs.fill_awaited(std::vector{700, 800});
     CHECK(std::vector(in.ids, in.ids + 4) == std::vector{1, 800, 3, 0});
+    CHECK_FALSE(inputs.awaits_singles());
+}
+
+TEST_CASE("where all parts of one token wait, and no others, it is written which token each waits for") {
+    const test::FakeMachine fakes;
+    const Gpu gpu(0);
+    StepInputs inputs(gpu, 64, 8, 8);
+    Parts some;
+    for (const int tokens : {1, 5, 1, 3}) some.add(tokens, 20, tokens != 5);
+    some.parts[0].awaited = 4;
+    some.parts[2].awaited = 1;
+    static_cast<void>(inputs.fill(some.parts, page_size));
+    const StepInputs::Arrays& in = inputs.host();
+    CHECK(inputs.awaits_singles());
+    CHECK(std::vector(in.awaited, in.awaited + 2) == std::vector{4, 1});
+    Parts singles;
+    for (const int awaited : {2, 0}) {
+        singles.add(1, 20, true);
+        singles.parts.back().awaited = awaited;
+    }
+    inputs.fill_one_each(singles.parts, 4);
+    CHECK(inputs.awaits_singles());
+    CHECK(std::vector(in.awaited, in.awaited + 4) == std::vector{2, 0, 0, 0});  // nobody's: any token will do
 }
 
 TEST_CASE("a step goes to the block that it is sent to, and leaves the others") {

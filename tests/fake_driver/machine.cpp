@@ -20,6 +20,12 @@ constexpr std::size_t largest_real_allocation = 1 << 20;
 constexpr std::size_t launches_kept = 4096;
 constexpr int shared_bytes_without_opt_in = 49152;
 
+/// Of what the last embedding had of each row, what there is of one that was gathered.
+std::int32_t of_gathered(const std::vector<std::int32_t>& rows, const CUstream_st& stream,
+                         std::size_t number) {
+    return rows[static_cast<std::size_t>(stream.gathered[number])];
+}
+
 /// Parameters of the kernel that draws tokens.
 constexpr int logits = 0, seed = 5, counter = 6, drawn = 7;
 
@@ -295,9 +301,9 @@ double Machine::duration_us(const CUctx_st& context, const LaunchRequest& reques
 }
 
 /// As kernel_templates/embedding has it: five pointers, ids first, and then how many of them. Without
-/// positions it gathers rows of those that a step has.
+/// positions it gathers rows of those that a step has, or, where a row is one element, tokens.
 void Machine::note_ids(CUstream_st& stream, const LaunchRequest& request) {
-    constexpr int ids = 0, positions = 2, count = 5;
+    constexpr int ids = 0, table = 1, positions = 2, out = 4, count = 5;
     const FakeLaunch& launch = request.record;
     const auto tokens = static_cast<std::size_t>(launch.parameters[count]);
     const auto* const from = numbers_at<std::int32_t>(launch, ids, tokens);
@@ -308,9 +314,16 @@ void Machine::note_ids(CUstream_st& stream, const LaunchRequest& request) {
         stream.positions.assign(at, at == nullptr ? at : at + tokens);
         return;
     }
-    stream.gathered.clear();
-    for (const std::int32_t row : read)
-        stream.gathered.push_back(stream.positions[static_cast<std::size_t>(row)]);
+    if (matches("hidden=1", request.function->subject)) {
+        constexpr int table_rows = 6;
+        const auto rows = static_cast<std::size_t>(launch.parameters[table_rows]);
+        const auto* const drawn_before = numbers_at<std::int32_t>(launch, table, rows);
+        auto* const to = numbers_at<std::int32_t>(launch, out, tokens);
+        for (std::size_t i = 0; i < read.size() && drawn_before != nullptr && to != nullptr; ++i)
+            to[i] = drawn_before[read[i]];
+        return;
+    }
+    stream.gathered = read;
 }
 
 /// Of rows that tokens are drawn from, or of gathered ones: the last of seven pointers of a linear layer.
@@ -324,7 +337,8 @@ void Machine::make_logits(const CUstream_st& stream, const LaunchRequest& reques
     if (out == nullptr || (draws && (seeds == nullptr || counters == nullptr))) return;
     for (std::size_t i = 0; i < rows * vocabulary; ++i) {
         const std::size_t row = i / vocabulary;
-        const std::int64_t of_row = draws ? seeds[row] + 3 * counters[row] : 3 * stream.gathered[row];
+        const std::int64_t of_row =
+            draws ? seeds[row] + 3 * counters[row] : 3 * of_gathered(stream.positions, stream, row);
         const auto number = static_cast<float>((of_row + static_cast<std::int64_t>(i % vocabulary)) % 8);
         out[i] = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(number) >> 16);
     }
@@ -340,10 +354,14 @@ void Machine::draw_tokens(CUstream_st& stream, const LaunchRequest& request,
     if (std::ranges::any_of(rules, [](const Rule* rule) { return rule->has("seeded"); })) {
         const auto* const seeds = numbers_at<std::int64_t>(launch, seed, tokens.size());
         const auto* const counters = numbers_at<std::int64_t>(launch, counter, tokens.size());
-        const bool knows_ids = stream.in_graph && stream.embedded.size() == tokens.size();
+        const bool has_gathered = !stream.in_graph && stream.gathered.size() == tokens.size();
+        const bool knows_ids = has_gathered || (stream.in_graph && stream.embedded.size() == tokens.size());
+        const auto embedded = [&](std::size_t row) {
+            return has_gathered ? of_gathered(stream.embedded, stream, row) : stream.embedded[row];
+        };
         for (std::size_t i = 0; i < tokens.size() && seeds != nullptr && counters != nullptr; ++i) {
             const std::int64_t token = 31 * seeds[i] + 7 * counters[i];
-            const bool follows = !knows_ids || counters[i] == 0 || stream.embedded[i] == (token - 7) % 997;
+            const bool follows = !knows_ids || counters[i] == 0 || embedded(i) == (token - 7) % 997;
             tokens[i] = follows ? static_cast<std::int32_t>(token % 997) : 998;
         }
     }

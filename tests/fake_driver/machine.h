@@ -80,7 +80,7 @@ struct CUstream_st {
     bool in_graph = false;                  ///< what runs is a graph's
     std::vector<std::int32_t> embedded{};   ///< ids of the last embedding of a step
     std::vector<std::int32_t> positions{};  ///< of its rows
-    std::vector<std::int32_t> gathered{};   ///< positions of the rows that were gathered last
+    std::vector<std::int32_t> gathered{};   ///< rows of these that were gathered last
 };
 
 struct CUevent_st {

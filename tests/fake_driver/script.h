@@ -42,7 +42,7 @@
 //          late_us=N               (sample_row) its tokens are there so much later, and until then
 //                                  queries say not ready and what is behind it in its stream waits
 //          seeded                  (sample_row) a row's token is (31 * seed + 7 * counter) % 997, not 0;
-//                                  998 in a graph that embeds another token in this row than that of the
+//                                  998 in a step that embeds another token in this row than that of the
 //                                  counter before
 //          logits=N                (sample_row) its logits are N numbers of bf16 a row, and that of a token
 //                                  is (seed + 3 * counter + token) % 8; (linear) that is what it makes of

@@ -82,6 +82,8 @@ class StepOperators {
         };
         add_rows("rows that tokens are drawn from", model_.hidden_size);
         add_rows("attention's rows that tokens are drawn from", steps::q_width(model_));
+        add("tokens that the step before has drawn", 1, sizes_at("embedding", drawn_rows_of(part_)),
+            "hidden 1", problem_of([] { return runtime::problem_of(steps::drawn_look_up(most_sequences)); }));
     }
 
     void add_norms() {
