@@ -43,7 +43,7 @@ Problem decode_problem(const Problem& append) {
 
 attention_decode::RingConfig beside_others(const AppendProblem& p, attention_decode::RingConfig c) {
     constexpr std::int64_t most_bytes = 64 * 1024;
-    if (c.cluster <= 2) return c;
+    if (c.cluster <= 4) return c;
     const std::int64_t stages = most_bytes / attention_decode::shape(left_of(p), c).stage_bytes();
     // A stage belongs to one warp that computes and to one that copies: where that asks for more stages than
     // the computing warps alone do, the copy engine takes the others' place.

@@ -62,6 +62,29 @@ TEST_CASE("attention_append's ring has the space of attention_decode's where rot
                 *problem.family) == 0);
 }
 
+TEST_CASE("the fallback of attention_append has pages brought by warps of their own, in units of 32 tokens") {
+    const DeviceTraits h100 = *representative_device({9, 0, true});
+    const auto chosen = [&](const std::string& text) {
+        const Problem problem = problem_of("dtype=bf16 norm=no softcap=no " + text);
+        const Candidate found = fallback(problem, h100).value();
+        CHECK(allowed(problem, found, h100));
+        return to_string(found);
+    };
+    const std::string sizes = "page_size=16 head_dim=128 rotary_dim=128 kv_len=1024 heads=";
+    for (const char* heads : {"32 kv_heads=8 batch=1", "32 kv_heads=8 batch=8", "12 kv_heads=2 batch=8"}) {
+        CAPTURE(heads);
+        const std::string found = chosen(sizes + heads);
+        CHECK(found.starts_with("ring rows=8 warps=4 unit=32 "));
+        CHECK(found.find(" producers=4 ") != std::string::npos);
+    }
+    for (const char* other :
+         {"page_size=16 heads=8 kv_heads=4 head_dim=256 rotary_dim=256 batch=4 kv_len=300",
+          "heads=8 kv_heads=4 head_dim=128 rotary_dim=128 batch=4 kv_len=300"})
+        CHECK(chosen(other).starts_with("ring "));
+    CHECK(chosen("page_size=16 heads=8 kv_heads=4 head_dim=64 rotary_dim=8 batch=4 kv_len=300")
+              .starts_with("plain "));
+}
+
 TEST_CASE("winners of attention_decode's ring serve attention_append's, those of others do not") {
     const Problem of_eight = problem_of("dtype=bf16 norm=no softcap=no " + llama);
     const Problem problem =
@@ -79,6 +102,7 @@ TEST_CASE("winners of attention_decode's ring serve attention_append's, those of
         return " cluster=" + std::to_string(size) + " join=0 side_by_side=0 blocks_per_sm=1 ahead=0";
     };
     for (const std::string& same : {"warps=4 unit=32 stages=4 producers=4" + clusters(8),
+                                    "warps=4 unit=32 stages=12 producers=4" + clusters(4),
                                     "warps=4 unit=32 stages=12 producers=4" + clusters(2),
                                     std::string("warps=4 unit=16 stages=12 producers=4 cluster=1 join=1 "
                                                 "side_by_side=1 blocks_per_sm=1 ahead=0")})
@@ -86,8 +110,8 @@ TEST_CASE("winners of attention_decode's ring serve attention_append's, those of
     // Rings of large clusters have 64 KB at most, so that other kernels' blocks find room beside them.
     CHECK(ours("warps=4 unit=32 stages=12 producers=4" + clusters(8)) ==
           "ring rows=8 warps=4 unit=32 stages=4 producers=4" + clusters(8));
-    CHECK(ours("warps=4 unit=16 stages=12 producers=0" + clusters(4)) ==
-          "ring rows=8 warps=4 unit=16 stages=8 producers=0" + clusters(4));
+    CHECK(ours("warps=4 unit=16 stages=12 producers=0" + clusters(8)) ==
+          "ring rows=8 warps=4 unit=16 stages=8 producers=0" + clusters(8));
     // A stage has a warp of each kind: six that compute and four that copy have twelve stages at least.
     CHECK(ours("warps=6 unit=16 stages=12 producers=4" + clusters(8)) ==
           "ring rows=8 warps=6 unit=16 stages=6 producers=0" + clusters(8));

@@ -84,11 +84,20 @@ TEST_CASE("the fallback of linear is the variant that fits the tokens, the sizes
     const std::string model = "dtype=bf16 in=4096 out=4096 tokens=";
     for (const char* tokens : {"1", "2", "3", "4", "8"}) CHECK(variant_of(model + tokens, sm_90) == "ring");
     CHECK(variant_of("dtype=bf16 norm=yes in=4096 out=4096 tokens=1", sm_90) == "gemv");
-    for (const char* tokens : {"1", "2"})
-        CHECK(variant_of(std::string("dtype=bf16 in=1024 out=2048 tokens=") + tokens, sm_90) == "gemv");
-    CHECK(variant_of("dtype=bf16 in=1024 out=2048 tokens=4", sm_90) == "mma");
+    const std::string small = "dtype=bf16 in=1024 out=2048 tokens=";
+    CHECK(variant_of(small + "1", sm_90) == "gemv");
+    for (const char* tokens : {"2", "4", "8", "16"}) {
+        CHECK(variant_of(small + tokens, sm_90) == "wgmma");
+        CHECK(variant_of(std::string("dtype=bf16 in=4864 out=896 tokens=") + tokens, sm_90) == "wgmma");
+        CHECK(variant_of(std::string("dtype=bf16 in=1536 out=1536 tokens=") + tokens, sm_90) == "ring");
+    }
+    CHECK(variant_of("dtype=bf16 in=4864 out=896 tokens=1", sm_90) == "wgmma");
+    CHECK(variant_of("dtype=bf16 in=2048 out=1024 tokens=1", sm_90) == "gemv");
+    CHECK(variant_of("dtype=bf16 in=576 out=1536 gated=yes activation=silu tokens=2", sm_90) == "gemv");
+    CHECK(variant_of("dtype=bf16 in=576 out=1536 gated=yes activation=silu tokens=8", sm_90) == "wgmma");
+    CHECK(variant_of("dtype=bf16 norm=yes in=576 out=960 tokens=8", sm_90) == "mma");
+    CHECK(variant_of("dtype=bf16 in=2048 out=128 tokens=8", sm_90) == "mma");  // a router
     CHECK(variant_of(model + "16", sm_90) == "ring");
-    CHECK(variant_of("dtype=bf16 in=1024 out=2048 tokens=16", sm_90) == "wgmma");
     CHECK(variant_of(model + "17", sm_90) == "wgmma");
     CHECK(variant_of(model + "2048", sm_90) == "wgmma");
     CHECK(variant_of(model + "1", sm_80) == "gemv");

@@ -155,16 +155,23 @@ double predict(const LinearProblem& p, const RingConfig& c, const DeviceTraits& 
     return std::pow(sum, 0.25) + ends_us + normalizing_us + (c.programmatic == 0 ? call_us : early_us);
 }
 
-/// For up to 16 tokens and weights of 8 MB and more, where it was the fastest, or 5 % behind at most, in
-/// every call that was measured: the best by the cost model. A single token's norm costs gemv less.
+/// Weights from which it is the fastest, or 5 % behind at most, in nearly every call that was measured, where
+/// tiles of 16 rows are enough for two thirds of the multiprocessors.
+constexpr double least_bytes = 4.5e6;
+/// Weights from which a call asks for all of the ring before the call ahead has ended: less than a ring of
+/// each multiprocessor holds comes soon enough behind it (1 to 5 % for half of it, 2 % against above).
+constexpr double bytes_of_all_rings = 30e6;
+
+/// For up to 16 tokens: the best by the cost model. A single token's norm costs gemv less.
 std::optional<RingConfig> fallback(const Problem& problem, const DeviceTraits& traits) {
     const LinearProblem p(problem);
-    if ((p.norm && p.tokens == 1) || p.tokens > 16 || p.weight_bytes() < 8e6 ||
-        !traits.has_programmatic_launch())
+    if ((p.norm && p.tokens == 1) || p.tokens > 16 || p.weight_bytes() < least_bytes ||
+        3 * p.out < 2 * 16 * traits.sm_count || !traits.has_programmatic_launch())
         return std::nullopt;
-    const std::vector<RingConfig> configs =
-        combinations({RingConfig{.tokens = tokens_held(p), .consumers = 2, .early = 2, .programmatic = 1}},
-                     tunables, {&RingConfig::rows, &RingConfig::stage_columns, &RingConfig::stages});
+    const std::int64_t early = p.norm || p.weight_bytes() >= bytes_of_all_rings ? 2 : 1;
+    const std::vector<RingConfig> configs = combinations(
+        {RingConfig{.tokens = tokens_held(p), .consumers = 2, .early = early, .programmatic = 1}}, tunables,
+        {&RingConfig::rows, &RingConfig::stage_columns, &RingConfig::stages});
     return best_of(problem, ring, std::span<const RingConfig>(configs), traits);
 }
 

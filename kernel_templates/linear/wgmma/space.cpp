@@ -58,9 +58,18 @@ std::vector<WgmmaConfig> tiles_of_many_tokens(const LinearProblem& p) {
     return configs;
 }
 
+/// Of layers that ring leaves: up to 8 tokens where blocks of a cluster sum up parts of rows faster than
+/// mma's and gemv's warps do.
+bool is_for(const LinearProblem& p) {
+    if (p.tokens > 8) return true;
+    if (p.norm || p.out < 512) return false;
+    if (p.tokens == 1) return !p.gated && p.in > 2048;
+    return p.tokens > 2 || !p.gated;
+}
+
 std::optional<WgmmaConfig> fallback(const Problem& problem, const DeviceTraits& traits) {
     const LinearProblem p(problem);
-    if (p.tokens <= 8) return std::nullopt;  // mma and gemv are faster
+    if (!is_for(p)) return std::nullopt;
     std::vector<WgmmaConfig> configs;
     if (p.tokens > 512) configs = tiles_of_many_tokens(p);
     for (const gemm::WgmmaConfig& proven : gemm::proven_configs(p)) {
