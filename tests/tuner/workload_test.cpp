@@ -311,7 +311,7 @@ TEST_CASE("token counts are numbers of sequences for attention over one token") 
           Texts{"batch=1 kv_len=256 q_len=1", "batch=1 kv_len=1024 q_len=1", "batch=8 kv_len=256 q_len=1",
                 "batch=8 kv_len=1024 q_len=1"});
     CHECK(model_workload(read_model("gpt2"), {.tokens = {600}, .dtype = {}}).tuned.size() ==
-          3 + 1 + 2 + 5 + 2 + 3);  // the last are look-ups of rows that tokens are drawn from, and appends
+          3 + 1 + 2 + 5 + 3 + 3);  // the last are look-ups of rows and tokens that are drawn, and appends
 }
 
 TEST_CASE("what is rotated: all of a head, a part of it, or nothing where positions are learned") {
