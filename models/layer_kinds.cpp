@@ -41,7 +41,7 @@ class LayerReader {
         const PerLayer experts = expert_layers();
         std::vector<LayerKind> kinds(layers_);
         for (std::size_t i = 0; i < layers_; ++i) {
-            kinds[i] = {.window = windows[i] ? window : 0,
+            kinds[i] = {.window = windows[i] ? window_within(model_, window) : 0,
                         .chunk = chunks[i] ? chunk : 0,
                         .rotary = entry_.rotation.only_in_windows ? windows[i] : rotary[i],
                         .experts = experts[i]};
@@ -150,6 +150,10 @@ std::vector<LayerGroup> grouped(const std::vector<LayerKind>& kinds) {
 }
 
 }  // namespace
+
+std::int64_t window_within(const Model& model, std::int64_t size) {
+    return model.max_position_embeddings == 0 || size < model.max_position_embeddings ? size : 0;
+}
 
 std::vector<LayerGroup> read_layer_groups(const Architecture& architecture, const Keys& keys, Model& model) {
     const std::vector<LayerKind> kinds = LayerReader(architecture, keys, model).kinds();

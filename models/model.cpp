@@ -8,6 +8,7 @@
 #include "models/architecture.h"
 #include "models/error.h"
 #include "models/file_words.h"
+#include "models/layer_kinds.h"
 #include "models/unread_keys.h"
 
 namespace hone::models {
@@ -76,7 +77,7 @@ void read_attention(const Keys& keys, Model& model) {
     model.head_dim = head_dim ? *head_dim : model.hidden_size / model.num_attention_heads;
     model.max_position_embeddings = keys.size(positions_keys).value_or(0);
     const bool window = keys.flag({"use_sliding_window"}).value_or(true);
-    model.sliding_window = window ? keys.size({"sliding_window"}).value_or(0) : 0;
+    if (window) model.sliding_window = window_within(model, keys.size({"sliding_window"}).value_or(0));
     model.softcap = keys.positive({"attn_logit_softcapping"}).value_or(0);
     model.latent_attention = keys.has({"kv_lora_rank"});
 }

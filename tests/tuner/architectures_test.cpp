@@ -270,8 +270,14 @@ TEST_CASE("windows are where the reference has them") {
     nlohmann::json qwen = published("qwen2-7b").expected["config"];
     qwen["use_sliding_window"] = true;
     qwen["max_window_layers"] = 20;
+    qwen["sliding_window"] = 4096;
     CHECK(has(lines_of(qwen.dump()), "8 attention_prefill"));
     CHECK(has(lines_of(qwen.dump()), "20 attention_prefill"));
+    // Nor where no text is longer than it.
+    qwen["sliding_window"] = qwen["max_position_embeddings"];
+    CHECK(has(lines_of(qwen.dump()), "28 attention_prefill"));
+    CHECK(has(lines_of(changed(published("mistral-7b"), "sliding_window", 32767)), "window=32767"));
+    CHECK_FALSE(has(lines_of(changed(published("mistral-7b"), "sliding_window", 32768)), "window=32768"));
     // null is no window, whatever a file without the key has.
     CHECK_FALSE(has(lines_of(changed(published("mistral-7b"), "sliding_window", nullptr)), "window=4096"));
     CHECK(has(lines_of(changed(published("mistral-7b"), "sliding_window", "absent")), "window=4096"));
