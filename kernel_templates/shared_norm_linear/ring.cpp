@@ -1,4 +1,7 @@
 // Variant ring: the space of linear's, predicted as the product without a norm.
+#include <vector>
+
+#include "kernel_templates/kit/fallbacks.h"
 #include "kernel_templates/kit/fixed_answers.h"
 #include "kernel_templates/linear/ring/tunables.h"
 #include "kernel_templates/linear/variants.h"
@@ -23,11 +26,16 @@ constexpr Constraint constraints[] = {
     {"what linear's ring asks for", allowed_as_linear<linear::ring>},
 };
 
-/// linear's, where its tiles have whole slots.
+/// linear's, or the best of its neighbours whose tiles have whole slots.
 std::optional<Config> fallback(const Problem& problem, const DeviceTraits& traits) {
     const std::optional<Config> theirs = linear::ring.fallback(linear_problem(problem), traits);
-    if (!theirs || !allowed(problem, {&ring, *theirs}, traits)) return std::nullopt;
-    return theirs;
+    if (!theirs || allowed(problem, {&ring, *theirs}, traits)) return theirs;
+    std::vector<Config> neighbours;
+    for (const RingConfig& c :
+         combinations({values_of<RingConfig>(*theirs)}, linear::ring_tunables,
+                      {&RingConfig::rows, &RingConfig::stage_columns, &RingConfig::stages}))
+        neighbours.push_back(config_of(c));
+    return best_of(problem, ring, neighbours, traits);
 }
 
 }  // namespace

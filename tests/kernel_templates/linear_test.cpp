@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "kernel_templates/kit/tunables.h"
+#include "kernel_templates/linear/ring/plan.h"
 #include "kernel_templates/linear/variants.h"
 #include "tests/kernel_templates/linear_cases.h"
 
@@ -126,6 +128,25 @@ TEST_CASE("the fallback of linear is the variant that fits the tokens, the sizes
     CHECK(variant_of("dtype=bf16 in=4095 out=65536 tokens=33", sm_90) == "mma");
     CHECK(variant_of("dtype=bf16 in=4095 out=4096 tokens=33", sm_100) == "mma");
     CHECK(variant_of("dtype=bf16 in=8 out=8 tokens=8", sm_90) == "gemv");
+}
+
+TEST_CASE("short calls leave a quarter of the multiprocessors to the next one, and half of their ring to x") {
+    const DeviceTraits traits = *representative_device({9, 0, true});
+    const auto chosen = [&](const std::string& text) {
+        const Candidate found = fallback(problem_of("dtype=bf16 " + text), traits).value();
+        REQUIRE(found.variant == &linear::ring);
+        return values_of<linear::RingConfig>(found.config);
+    };
+    for (const char* tokens : {"1", "4", "8", "16"}) {
+        CAPTURE(tokens);
+        const auto calls = [&](const std::string& sizes) { return chosen(sizes + " tokens=" + tokens); };
+        CHECK(calls("in=1536 out=2048").rows == 24);  // 86 tiles
+        CHECK(calls("in=1024 out=4096").rows == 48);
+        CHECK(calls("in=1024 out=4096").early == 1);
+        CHECK(calls("in=1536 out=8960").early == 1);
+        CHECK(calls("in=4096 out=4096").early == 2);
+    }
+    CHECK(chosen("norm=yes in=1536 out=2048 tokens=8").early == 2);  // others bring x there
 }
 
 TEST_CASE("copied rows have their own room in the workspace, and begin at multiples of 16 bytes") {

@@ -92,6 +92,20 @@ TEST_CASE("its ring has the space of linear's where a block's rows are whole slo
     }
 }
 
+TEST_CASE("its fallback is linear's ring, or one beside it whose tiles are whole slots") {
+    const auto rows = [](const std::string& text) {
+        const Candidate chosen = fallback(problem_of(text), h100()).value();
+        REQUIRE(chosen.variant == &shared_norm_linear::ring);
+        return values_of<linear::RingConfig>(chosen.config).rows;
+    };
+    CHECK(rows("dtype=bf16 norm=yes in=2048 out=2048 tokens=8") == 24);
+    CHECK(rows("dtype=bf16 next_norm=yes residual=yes in=2048 out=2048 tokens=8") == 16);
+    CHECK(rows(front) % 16 == 0);
+    const Candidate narrow =
+        fallback(problem_of("dtype=bf16 next_norm=yes residual=yes in=896 out=896 tokens=8"), h100()).value();
+    CHECK(narrow.variant == &shared_norm_linear::plain);  // no ring: norms have launches there
+}
+
 TEST_CASE("its ring is launched as linear's, with a place for each token's factor behind a norm") {
     for (const std::string& text : {front, behind}) {
         const Problem problem = problem_of(text);
