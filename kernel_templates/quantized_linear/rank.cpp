@@ -1,5 +1,7 @@
 #include "kernel_templates/quantized_linear/rank.h"
 
+#include "kernel_templates/quantized_linear/variants.h"
+
 namespace hone::quantized_linear {
 
 double quantize_us(const QuantizedProblem& p, const DeviceTraits& traits) {
@@ -10,6 +12,19 @@ double quantize_us(const QuantizedProblem& p, const DeviceTraits& traits) {
 
 double prepare_us(const QuantizedProblem& p, const DeviceTraits& traits) {
     return p.is_packed() ? linear::normalize_us(p.dense(), traits) : quantize_us(p, traits);
+}
+
+bool is_for_walk(const QuantizedProblem& p, const DeviceTraits& traits) {
+    constexpr double least_bytes = 14e6;
+    return p.is_packed() && p.bits() == 4 && p.gated && !p.norm && p.tokens <= 2 && p.in % 16 == 0 &&
+           p.weight_bytes() >= least_bytes && runs_on(walk, traits);
+}
+
+bool is_for_ring(const QuantizedProblem& p, const DeviceTraits& traits) {
+    constexpr double least_bytes_of_two = 8e6;
+    if (!p.is_packed() || p.norm || p.tokens < 2 || !runs_on(ring, traits) || is_for_walk(p, traits))
+        return false;
+    return p.tokens > 2 || p.weight_bytes() >= least_bytes_of_two;
 }
 
 }  // namespace hone::quantized_linear

@@ -16,4 +16,11 @@ struct Dense : linear::LinearProblem {
 /// Those of the launch that makes of x what is multiplied, whether codes or a norm's results.
 [[nodiscard]] double prepare_us(const QuantizedProblem&, const DeviceTraits&);
 
+/// Calls of few tokens of packed weights in which stream, the fallback of all others, is behind: by walk, one
+/// and two tokens of gated layers with weights of 4 bits, and by ring, two of other large layers and more of
+/// any. (H200: of four layers with 4 tokens stream lost 33 % in the mean, ring loses 4; of gated ones with
+/// one 17 and 1.)
+[[nodiscard]] bool is_for_walk(const QuantizedProblem&, const DeviceTraits&);
+[[nodiscard]] bool is_for_ring(const QuantizedProblem&, const DeviceTraits&);
+
 }  // namespace hone::quantized_linear

@@ -200,6 +200,28 @@ TEST_CASE("the fallback of quantized_linear is on tensor cores where the sizes a
     CHECK(variant_of("dtype=bf16 format=w4a16 in=4090 out=4096 tokens=16", {8, 0, false}) == "plain");
 }
 
+TEST_CASE("few tokens of packed weights fall back to stream, or to walk and ring, where these are faster") {
+    const auto variants_of = [](const std::string& text, Arch arch) {
+        std::string names;
+        for (const char* tokens : {"1", "2", "3", "4"}) {
+            const Problem problem = problem_of("dtype=bf16 format=" + text + " tokens=" + tokens);
+            const Candidate chosen = fallback(problem, *representative_device(arch)).value();
+            names += std::string(names.empty() ? "" : " ") + std::string(chosen.variant->name);
+        }
+        return names;
+    };
+    const Arch hopper{9, 0, true};
+    const std::string gated = " gated=yes activation=silu in=4096 out=14336";
+    CHECK(variants_of("w4a16 group=128 in=14336 out=4096", hopper) == "stream ring ring ring");
+    CHECK(variants_of("w4a16 group=128 in=2048 out=2048", hopper) == "stream stream ring ring");
+    CHECK(variants_of("w4a16 group=128" + gated, hopper) == "walk walk ring ring");
+    CHECK(variants_of("w4a16 group=128 gated=yes activation=silu in=1024 out=3072", hopper) ==
+          "stream stream ring ring");
+    CHECK(variants_of("w8a16" + gated, hopper) == "stream ring ring ring");
+    CHECK(variants_of("w4a16 group=128 norm=yes in=4096 out=4096", hopper) == "stream stream stream stream");
+    CHECK(variants_of("w4a16 group=128" + gated, {8, 0, false}) == "stream stream stream stream");
+}
+
 TEST_CASE("plain takes every problem of quantized_linear") {
     test::for_every_problem_and_device(
         *find_family("quantized_linear"), 100, [](const Problem& problem, const DeviceTraits& traits) {

@@ -3,6 +3,7 @@
 
 #include "kernel_templates/kit/fallbacks.h"
 #include "kernel_templates/kit/rules.h"
+#include "kernel_templates/quantized_linear/rank.h"
 #include "kernel_templates/quantized_linear/ring/rank.h"
 #include "kernel_templates/quantized_linear/ring/tunables.h"
 #include "kernel_templates/quantized_linear/variants.h"
@@ -98,7 +99,7 @@ bool wgmma_is_faster(const Problem& problem, const RingConfig& c, const DeviceTr
 /// The best by the cost model of a few shapes, unless wgmma_w16 has a better one.
 std::optional<RingConfig> fallback(const Problem& problem, const DeviceTraits& traits) {
     const QuantizedProblem p(problem);
-    if (!p.is_packed() || p.tokens > 64) return std::nullopt;
+    if (!p.is_packed() || p.tokens > 64 || is_for_walk(p, traits)) return std::nullopt;
     struct Shape {
         std::int64_t rows, warp_rows, k_warps, stage_columns, stages;
     };

@@ -6,6 +6,7 @@
 #include "kernel_templates/kit/fallbacks.h"
 #include "kernel_templates/kit/rules.h"
 #include "kernel_templates/linear/normalize_rank.h"
+#include "kernel_templates/quantized_linear/rank.h"
 #include "kernel_templates/quantized_linear/stream/plan.h"
 #include "kernel_templates/quantized_linear/variants.h"
 
@@ -131,6 +132,7 @@ double predict(const QuantizedProblem& p, const StreamConfig& c, const DeviceTra
 std::optional<StreamConfig> fallback(const Problem& problem, const DeviceTraits& traits) {
     const QuantizedProblem p(problem);
     if (!p.is_packed() || p.tokens > most_tokens || p.in % 16 != 0) return std::nullopt;
+    if (is_for_walk(p, traits) || is_for_ring(p, traits)) return std::nullopt;
     struct Shape {
         std::int64_t rows, k_warps, row_warps;
     };
