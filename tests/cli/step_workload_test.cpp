@@ -61,7 +61,7 @@ models::Model small_model(const std::string& published) {
 }
 
 /// Steps of a prompt, of a prompt beside a text, and of single tokens of one, two and four sequences, the
-/// likeliest and drawn from some.
+/// likeliest and drawn from some; and of one beside a prompt that is launched ahead of its token.
 void run_steps(Forward& forward) {
     const std::vector<int> tokens(20, 1);
     const std::vector<int> one(1, 1);
@@ -85,7 +85,11 @@ void run_steps(Forward& forward) {
     for (const std::vector<int>& of_one : pages)
         four.push_back({.begin = 0, .tokens = one, .pages = of_one, .samples = true});
     forward.start(four, std::vector(four.size(), likeliest));
-    static_cast<void>(forward.finish());
+    const StepPart parts[] = {{.begin = 1, .tokens = one, .pages = pages[0], .samples = true, .awaited = 2},
+                              {.begin = 0, .tokens = tokens, .pages = pages[1], .samples = true}};
+    forward.prepare(parts, std::vector(2, likeliest));
+    CHECK(forward.launch_ahead());
+    for (int i = 0; i < 2; ++i) static_cast<void>(forward.finish());
 }
 
 /// Static problems of what the steps of such a model run.
