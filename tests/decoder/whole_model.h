@@ -72,7 +72,7 @@ inline decoder::ModelOptions whole_options(const Scratch& scratch) {
 /// A kernel of few tokens that shares no norms.
 inline std::string strips(int tokens) {
     return fmt::format(
-        "strips tokens={} rows={} k_warps=4 row_warps=1 unroll=2 load_hint=1 blocks_per_sm=0 programmatic=1 "
+        "strips tokens={} rows={} k_warps=4 row_warps=1 unroll=1 load_hint=1 blocks_per_sm=0 programmatic=1 "
         "fold_norm=0",
         tokens, 2 * tokens);
 }
@@ -80,27 +80,29 @@ inline std::string strips(int tokens) {
 /// A layer's products with kernels that can share norms.
 inline void store_rings(cache::Cache& cache, int tokens, const Race& race = {}) {
     const bool shares = race.family != "linear";
-    const auto store = [&](const std::string& fields, const std::string& norms, int rows, int stages) {
+    const auto store = [&](const std::string& fields, const std::string& norms, int rows, int columns,
+                           int stages) {
         store_winner(
             cache, fmt::format("dtype=bf16 {} {} tokens={}", shares ? norms : "", fields, tokens),
-            fmt::format("ring tokens={} rows={} consumers=4 stage_columns=128 stages={} cluster_k=1 early=2 "
+            fmt::format("ring tokens={} rows={} consumers=4 stage_columns={} stages={} cluster_k=1 early=2 "
                         "spread=0 programmatic=1",
-                        tokens, rows, stages),
+                        tokens, rows, columns, stages),
             race);
     };
-    store("in=2560 out=5120", "norm=yes", 48, 12);
-    store("in=2560 out=2560", "next_norm=yes residual=yes", 32, 20);
-    store("gated=yes activation=silu in=2560 out=4096", "norm=yes", 16, 20);
-    store("in=4096 out=2560", "next_norm=yes residual=yes", 32, 20);
+    store("in=1280 out=2560", "norm=yes", 32, 128, 12);
+    store("in=1280 out=1280", "next_norm=yes residual=yes", 16, 256, 8);
+    store("gated=yes activation=silu in=1280 out=2048", "norm=yes", 16, 128, 12);
+    store("in=2048 out=1280", "next_norm=yes residual=yes", 16, 256, 8);
 }
 
-/// Its steps share norms where its products have such kernels.
+/// Its steps share norms where its products have such kernels, which those behind attention and at the end of
+/// the network, narrow as they are, have not where nobody has chosen.
 inline decoder::ModelOptions sharing_options(const Scratch& scratch) {
     decoder::ModelOptions options = small_options();
-    options.made_up->hidden_size = 2560;
-    options.made_up->intermediate_size = 4096;
-    options.made_up->num_attention_heads = 40;
-    options.made_up->num_key_value_heads = 20;
+    options.made_up->hidden_size = 1280;
+    options.made_up->intermediate_size = 2048;
+    options.made_up->num_attention_heads = 20;
+    options.made_up->num_key_value_heads = 10;
     options.runtime = {.cache_file = scratch.path("cache.db")};
     return options;
 }
