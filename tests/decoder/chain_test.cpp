@@ -245,6 +245,7 @@ TEST_CASE("steps share norms or have launches for them as they are told, whateve
     Forward& forward = model.forward();
     for (const std::int64_t sequences : {1, 2, 3, 4}) CHECK(forward.can_share_norms(sequences));
     const double shared_us = forward.graph_us(4, 100, 2);
+    CHECK(forward.chain_times(4, 100, 2).launches + 3 == forward.chain_times(2, 100, 2).launches);
     forward.share_norms(2, true);
     forward.share_norms(3, false);  // computed as one of four
     CHECK(norms_of(forward, 1) == 2);
@@ -253,6 +254,7 @@ TEST_CASE("steps share norms or have launches for them as they are told, whateve
     CHECK(shares_norms(forward, 2));
     CHECK_FALSE(shares_norms(forward, 4));
     CHECK(forward.graph_us(4, 100, 2) != shared_us);  // captured anew
+    CHECK(forward.chain_times(4, 100, 2).launches == forward.chain_times(2, 100, 2).launches + 3);
     forward.share_norms(2, false);
     forward.share_norms(4, true);
     CHECK(norms_of(forward, 2) == 2);

@@ -34,7 +34,6 @@ const std::string drawing =
 double logit(std::int64_t seed, int counter, int token) {
     return static_cast<double>((seed + 3 * counter + token) % 8);
 }
-int token_of(std::int64_t seed, int counter) { return static_cast<int>((31 * seed + 7 * counter) % 997); }
 
 double log_of_sum(std::int64_t seed, int counter) {
     double sum = 0;  // each of the eight logits stands there as often as the others
@@ -76,7 +75,7 @@ class Told {
         for (int i = 0; i < tokens; ++i) {
             const auto at = static_cast<std::size_t>(i);
             CAPTURE(i);
-            CHECK(told[at].token == token_of(seed, i));
+            CHECK(told[at].token == test::seeded_token(seed, i));
             REQUIRE(chances_[at].has_value() == likeliest.has_value());
             if (!likeliest) continue;
             const double sum = log_of_sum(seed, i);

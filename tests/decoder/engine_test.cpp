@@ -301,27 +301,31 @@ TEST_CASE(
     CHECK(model.runtime().counters().failed_launches == 0);
 }
 
+namespace {
+
+/// Has all of them computed at a time, and looks at each token.
+void check_texts(Engine& engine, const std::vector<TextRequest>& requests) {
+    std::vector<Heard> heard(requests.size());
+    for (std::size_t i = 0; i < requests.size(); ++i) engine.submit(requests[i], heard[i].listener());
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+        CAPTURE(i);
+        CHECK(heard[i].ids() == test::seeded_tokens(requests[i]));
+    }
+}
+
+}  // namespace
+
 TEST_CASE("tokens follow each other also where the next step is launched before the host has them") {
     const test::FakeMachine machine(late_by(2000) + ";launch:match=sample_row:seeded");
     RunningModel model(small_options());
     Engine engine(model);
     const auto texts = [&](int count, int end) {
-        std::vector<Heard> heard(static_cast<std::size_t>(count));
+        std::vector<TextRequest> requests;
         for (int i = 0; i < count; ++i) {
-            engine.submit(
-                {.prompt = {1, 2, i}, .max_new_tokens = 60, .wishes = {.seed = i}, .end_ids = {end}},
-                heard[static_cast<std::size_t>(i)].listener());
+            requests.push_back(
+                {.prompt = {1, 2, i}, .max_new_tokens = 60, .wishes = {.seed = i}, .end_ids = {end}});
         }
-        for (int i = 0; i < count; ++i) {
-            CAPTURE(i);
-            std::vector<int> expected;
-            while (std::ssize(expected) < 60 && (expected.empty() || expected.back() != end))
-                expected.push_back(static_cast<int>((31 * i + 7 * std::ssize(expected)) % 997));
-            std::vector<int> tokens;
-            for (const NewToken& token : heard[static_cast<std::size_t>(i)].tokens())
-                tokens.push_back(token.token);
-            CHECK(tokens == expected);
-        }
+        check_texts(engine, requests);
     };
     texts(1, -1);
     const std::uint64_t of_one = engine.state().times.ahead_steps;
@@ -333,33 +337,6 @@ TEST_CASE("tokens follow each other also where the next step is launched before 
     CHECK(model.runtime().counters().failed_launches == 0);
 }
 
-namespace {
-
-/// Has `count` texts computed, of so many tokens each, and looks at each token.
-void check_texts(Engine& engine, int count, const std::function<int(int text)>& prompt_tokens,
-                 const std::function<int(int text)>& new_tokens) {
-    std::vector<Heard> heard(static_cast<std::size_t>(count));
-    for (int i = 0; i < count; ++i) {
-        engine.submit({.prompt = std::vector<int>(static_cast<std::size_t>(prompt_tokens(i)), i),
-                       .max_new_tokens = new_tokens(i),
-                       .wishes = {.seed = i}},
-                      heard[static_cast<std::size_t>(i)].listener());
-    }
-    for (int i = 0; i < count; ++i) {
-        CAPTURE(i);
-        std::vector<int> expected;
-        for (int number = 0; number < new_tokens(i); ++number)
-            expected.push_back((31 * i + 7 * number) % 997);
-        std::vector<int> tokens;
-        for (const NewToken& token : heard[static_cast<std::size_t>(i)].tokens())
-            tokens.push_back(token.token);
-        CHECK(tokens == expected);
-    }
-    CHECK(engine.state().pages_used == 0);
-}
-
-}  // namespace
-
 TEST_CASE("steps of many texts whose rows move are launched ahead, and tokens follow each other") {
     const test::FakeMachine machine(late_by(test::is_sanitized ? 20'000 : 2'000) +
                                     ";launch:match=sample_row:seeded");
@@ -368,8 +345,14 @@ TEST_CASE("steps of many texts whose rows move are launched ahead, and tokens fo
     options.max_step_tokens = 256;
     RunningModel model(options);
     Engine engine(model);
-    check_texts(
-        engine, 150, [](int text) { return 1 + 5 * text % 60; }, [](int text) { return 20 + 7 * text % 31; });
+    std::vector<TextRequest> requests;
+    for (int i = 0; i < 150; ++i) {
+        requests.push_back({.prompt = std::vector<int>(static_cast<std::size_t>(1 + 5 * i % 60), i),
+                            .max_new_tokens = 20 + 7 * i % 31,
+                            .wishes = {.seed = i}});
+    }
+    check_texts(engine, requests);
+    CHECK(engine.state().pages_used == 0);
     CHECK(engine.state().times.ahead_steps > 20);
     CHECK(model.runtime().counters().failed_launches == 0);
 }
@@ -379,9 +362,14 @@ TEST_CASE("steps with prompts are launched ahead, and tokens follow each other")
                                     ";launch:match=sample_row:seeded");
     RunningModel model(options_of_many());
     Engine engine(model);
-    check_texts(
-        engine, 40, [](int text) { return text < 10 ? 3 : 200; },
-        [](int text) { return text < 10 ? 60 : 1; });
+    std::vector<TextRequest> requests;
+    for (int i = 0; i < 40; ++i) {
+        requests.push_back({.prompt = std::vector<int>(i < 10 ? 3 : 200, i),
+                            .max_new_tokens = i < 10 ? 60 : 1,
+                            .wishes = {.seed = i}});
+    }
+    check_texts(engine, requests);
+    CHECK(engine.state().pages_used == 0);
     const EngineState state = engine.state();
     CHECK(state.times.ahead_steps > state.counters.steps - state.counters.mixed_steps);
     CHECK(model.runtime().counters().failed_launches == 0);
@@ -478,15 +466,12 @@ TEST_CASE(
         std::vector<Heard> heard(60);
         std::vector<std::vector<int>> expected(heard.size());
         for (int i = 0; i < 60; ++i) {
-            TextRequest request{
+            const TextRequest request{
                 .prompt = std::vector<int>(static_cast<std::size_t>(between(1, 100)), i % 3),
                 .max_new_tokens = between(1, 60),
                 .wishes = {.seed = i},
-                .end_ids = i % 3 == 0 ? std::vector{(31 * i + 7 * 20) % 997} : std::vector<int>()};
-            std::vector<int>& tokens = expected[static_cast<std::size_t>(i)];
-            while (std::ssize(tokens) < request.max_new_tokens &&
-                   (tokens.empty() || std::ranges::count(request.end_ids, tokens.back()) == 0))
-                tokens.push_back(static_cast<int>((31 * i + 7 * std::ssize(tokens)) % 997));
+                .end_ids = i % 3 == 0 ? std::vector{test::seeded_token(i, 20)} : std::vector<int>()};
+            expected[static_cast<std::size_t>(i)] = test::seeded_tokens(request);
             const RequestId id = engine.submit(request, heard[static_cast<std::size_t>(i)].listener());
             const RequestId leaves =
                 engine.submit({.prompt = {i}, .max_new_tokens = 100}, {[](auto&) {}, [](auto&) {}});
@@ -496,9 +481,7 @@ TEST_CASE(
         }
         for (std::size_t i = 0; i < heard.size(); ++i) {
             CAPTURE(i);
-            std::vector<int> tokens;
-            for (const NewToken& token : heard[i].tokens()) tokens.push_back(token.token);
-            CHECK(tokens == expected[i]);
+            CHECK(heard[i].ids() == expected[i]);
         }
         prepared += engine.state().times.prepared_steps;
         ahead += engine.state().times.ahead_steps;
