@@ -98,6 +98,10 @@ struct Rotation {
     bool only_in_windows = false;  ///< Command R7B: layers that see everything do not rotate
     Spread layers;                 ///< those that rotate, unless `list` has 0 or 1 a layer
     Spellings list;
+    double base = 10'000;  ///< of frequencies, where no key says it
+    /// Layers with a window turn otherwise: without a scaling, and by a base of their own where there is one.
+    bool apart_in_windows = false;
+    NumberKey window_base = {};
 };
 
 struct Attention {

@@ -44,6 +44,7 @@ class LayerReader {
             kinds[i] = {.window = windows[i] ? window_within(model_, window) : 0,
                         .chunk = chunks[i] ? chunk : 0,
                         .rotary = entry_.rotation.only_in_windows ? windows[i] : rotary[i],
+                        .window_angles = entry_.rotation.apart_in_windows && windows[i],
                         .experts = experts[i]};
         }
         return kinds;
@@ -161,7 +162,7 @@ std::vector<LayerGroup> read_layer_groups(const Architecture& architecture, cons
     for (const LayerGroup& group : groups)
         model.sliding_window = std::max(model.sliding_window, group.kind.window);
     const LayerKind& first = groups.front().kind;
-    const bool plain = groups.size() == 1 && first.chunk == 0 && first.rotary;
+    const bool plain = groups.size() == 1 && first.chunk == 0 && first.rotary && !first.window_angles;
     if (plain && first.experts == (model.experts > 1)) groups.clear();
     if (groups.empty()) return groups;
     for (const LayerKind& kind : kinds) {

@@ -91,9 +91,15 @@ void read_rotation(const Keys& keys, Model& model) {
     model.rotary_dim = 2 * static_cast<std::int64_t>(pairs);
 }
 
+/// MXFP4, which experts of gpt-oss have: whoever runs them widens them to numbers.
+std::optional<checkpoints::QuantizationConfig> not_widened(
+    const std::optional<checkpoints::QuantizationConfig>& config) {
+    return config && config->method() == "mxfp4" ? std::nullopt : config;
+}
+
 /// A packed checkpoint says of which dtype x is, which is not always that of the weights it was made of.
 void read_quantization(const ModelDocument& document, Model& model) {
-    model.quantization = document.quantization();
+    model.quantization = not_widened(document.quantization());
     if (!model.quantization || model.quantization->method() != "hone") return;
     const std::optional<std::string> dtype = model.quantization->text({"dtype"});
     if (dtype != "fp16" && dtype != "bf16") model.quantization->refuse("dtype", "fp16 and bf16");
@@ -169,7 +175,7 @@ Model read_model_file(const std::filesystem::path& file, const std::string& name
 Model read_model(const ModelDocument& document, const std::filesystem::path& file, const std::string& name) {
     Model model = model_from(document, name);
     if (!model.quantization && file.filename() == "config.json")
-        model.quantization = checkpoints::QuantizationConfig::read(file.parent_path());
+        model.quantization = not_widened(checkpoints::QuantizationConfig::read(file.parent_path()));
     return model;
 }
 

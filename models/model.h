@@ -35,7 +35,8 @@ struct LayerKind {
     std::int64_t window = 0;  ///< keys that a query sees, its own the last; of an encoder around it; 0: all
     std::int64_t chunk = 0;   ///< tokens of a chunk, beyond which attention does not look; 0: no chunks
     bool rotary = true;
-    bool experts = false;  ///< a mixture of experts in place of one feed-forward network
+    bool window_angles = false;  ///< rotates as layers with a window do, of models where these turn otherwise
+    bool experts = false;        ///< a mixture of experts in place of one feed-forward network
 
     friend bool operator==(const LayerKind&, const LayerKind&) = default;
 };

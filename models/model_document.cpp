@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 #include <vector>
@@ -21,7 +22,9 @@ constexpr std::size_t max_file_bytes = std::size_t{4} << 20;
 constexpr std::string_view nested_key = "text_config";
 constexpr const char* quantization_key = "quantization_config";
 /// Objects whose members count as keys, with a dot between.
-constexpr std::array<std::string_view, 3> opened_keys{"rope_parameters", "rope_scaling", "attn_config"};
+constexpr std::array opened_keys =
+    std::to_array<std::string_view>({"rope_parameters", "rope_parameters.full_attention",
+                                     "rope_parameters.sliding_attention", "rope_scaling", "attn_config"});
 
 bool is_opened(std::string_view key) { return std::ranges::find(opened_keys, key) != opened_keys.end(); }
 
@@ -132,16 +135,17 @@ ModelDocument ModelDocument::from_json(const std::string& text, const std::strin
     ModelDocument document;
     document.file_name_ = file_name;
     const std::unordered_map<std::string_view, int> lines = lines_of_quoted(text);
+    const std::function<void(const std::string&, const nlohmann::json&, int, Entries&)> add =
+        [&](const std::string& key, const nlohmann::json& value, int line, Entries& entries) {
+            entries[key] = {key, value_of(value), line};
+            if (!is_opened(key) || !value.is_object()) return;
+            for (const auto& [inner, of_inner] : value.items())
+                add(key + '.' + inner, of_inner, line, entries);
+        };
     const auto fill = [&](const nlohmann::json& object, Entries& entries) {
         for (const auto& [key, value] : object.items()) {
             const auto line = lines.find(key);
-            const int number = line == lines.end() ? 0 : line->second;
-            entries[key] = {key, value_of(value), number};
-            if (!is_opened(key) || !value.is_object()) continue;
-            for (const auto& [inner, of_inner] : value.items()) {
-                const std::string name = key + '.' + inner;
-                entries[name] = {name, value_of(of_inner), number};
-            }
+            add(key, value, line == lines.end() ? 0 : line->second, entries);
         }
     };
     fill(root, document.top_);
@@ -162,20 +166,20 @@ ModelDocument ModelDocument::from_json(const std::string& text, const std::strin
 ModelDocument ModelDocument::from_yaml(const std::string& text, const std::string& file_name) {
     ModelDocument document;
     document.file_name_ = file_name;
+    const std::function<void(const std::string&, const YAML::Node&, int, Entries&)> add =
+        [&](const std::string& key, const YAML::Node& value, int line, Entries& entries) {
+            if (!entries.emplace(key, Entry{key, value_of(value), line}).second)
+                throw ModelError(fmt::format("{}:{}: key \"{}\" stands twice", file_name, line, key));
+            if (!is_opened(key) || !value.IsMap()) return;
+            for (const auto& inner : value)
+                add(key + '.' + inner.first.Scalar(), inner.second, line, entries);
+        };
     const auto fill = [&](const YAML::Node& map, Entries& entries) {
         for (const auto& item : map) {
             const int line = item.first.Mark().line + 1;
             if (!item.first.IsScalar())
                 throw ModelError(fmt::format("{}:{}: a key is not a word", file_name, line));
-            const std::string& key = item.first.Scalar();
-            if (!entries.emplace(key, Entry{key, value_of(item.second), line}).second) {
-                throw ModelError(fmt::format("{}:{}: key \"{}\" stands twice", file_name, line, key));
-            }
-            if (!is_opened(key) || !item.second.IsMap()) continue;
-            for (const auto& inner : item.second) {
-                const std::string name = key + '.' + inner.first.Scalar();
-                entries.emplace(name, Entry{name, value_of(inner.second), line});
-            }
+            add(item.first.Scalar(), item.second, line, entries);
         }
     };
     try {

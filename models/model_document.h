@@ -44,8 +44,9 @@ class ModelDocument {
     [[nodiscard]] const Entry* find_or_null(std::span<const std::string_view> spellings) const;
     /// Outside of `text_config`.
     [[nodiscard]] const Entry* find_at_top(std::string_view key) const;
-    /// All that are not null, those of `text_config` first, by name. Members of `rope_parameters`,
-    /// `rope_scaling` and `attn_config` stand besides as "attn_config.alibi".
+    /// All that are not null, those of `text_config` first, by name. Members of `rope_parameters` and of its
+    /// `full_attention` and `sliding_attention`, of `rope_scaling` and `attn_config` stand besides as
+    /// "attn_config.alibi".
     [[nodiscard]] std::vector<const Entry*> entries() const;
     /// The object quantization_config, which says how weights are stored; found as other keys are. None where
     /// it speaks of the cache of keys and values alone.

@@ -42,7 +42,7 @@ Linear half(const FusedFfn& network, std::int64_t in, std::int64_t out) {
 bool can_share(const Model& model, const checkpoints::WeightFormat& format) {
     return (!format.format || is_packed(*format.format)) && model.dtype == Dtype::bf16 &&
            model.norms == NormPlaces::before && model.norm == "rmsnorm" && !model.norm_unit_offset &&
-           model.experts <= 1 && model.hidden_size % linear::square_columns == 0;
+           !model.parallel && model.experts <= 1 && model.hidden_size % linear::square_columns == 0;
 }
 
 }  // namespace

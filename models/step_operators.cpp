@@ -12,10 +12,8 @@ namespace {
 
 constexpr double most_cap = 65536;  ///< Sample::softcap
 
-bool differ_in_what_is_run(const Model& model) {
-    return std::ranges::all_of(model.layers, [&](const LayerGroup& group) {
-        return group.kind == LayerKind{.window = group.kind.window, .experts = group.kind.experts};
-    });
+bool has_chunks(const Model& model) {
+    return layers_that(model, [](const LayerKind& kind) { return kind.chunk > 0; }) > 0;
 }
 
 /// One weight for all heads, within the rotation's kernel.
@@ -37,7 +35,8 @@ hone::Attention attention(const Model& model, const StepRoom& room, std::int64_t
             .kv_dtype = room.kv_dtype,
             .softcap = model.softcap > 0,
             .window = window,
-            .page_size = room.page_size};
+            .page_size = room.page_size,
+            .sinks = model.sinks};
 }
 
 Activation known_activation(const Model& model) {
@@ -49,7 +48,8 @@ ExpertLinear experts(const Model& model, std::int64_t tokens) {
     return {.experts = model.experts,
             .top_k = model.experts_per_token,
             .max_tokens = tokens,
-            .dtype = model.dtype};
+            .dtype = model.dtype,
+            .bias = model.expert_bias};
 }
 
 }  // namespace
@@ -61,11 +61,11 @@ std::vector<std::string> lacking_in_steps(const Model& model) {
     };
     lack(model.encoder, "attention without a mask, as encoders have it");
     lack(model.norms == NormPlaces::after_sum, "norms elsewhere than in front");
-    lack(model.parallel, "parallel blocks");
-    lack(!differ_in_what_is_run(model), "layers that differ in more than windows and experts");
+    lack(model.parallel && (model.norms != NormPlaces::before || model.experts > 1),
+         "parallel blocks with norms elsewhere than in front, or with experts");
+    lack(has_chunks(model), "attention in chunks");
     lack(model.latent_attention, "latent attention");
     lack(model.alibi, "ALiBi");
-    lack(model.sinks, "attention sinks");
     lack(model.clipped_qkv, "clipped queries and keys");
     lack(model.scaled_queries, "queries scaled by position");
     lack(model.qk_norm && model.norm != "rmsnorm", "a norm of queries and keys that subtracts a mean");
@@ -86,9 +86,7 @@ std::vector<std::string> lacking_of_experts(const Model& model) {
     if (model.experts <= 1) return lacks;
     if (!model.softmax_routing || model.experts_per_token == 0)
         lacks.emplace_back("experts that are not chosen by a softmax over all of them");
-    if (model.router_bias) lacks.emplace_back("a router with a bias");
     if (model.shared_width > 0) lacks.emplace_back("an expert that sees all tokens");
-    if (model.expert_bias) lacks.emplace_back("experts with biases");
     if (model.own_expert_network || !model.gated_ffn)
         lacks.emplace_back("experts that are no gated networks");
     return lacks;
@@ -107,6 +105,13 @@ std::optional<Activation> activation_of(const Model& model) {
         if (model.activation == activation_names[static_cast<std::size_t>(known)]) return known;
     }
     return std::nullopt;
+}
+
+Activation activation_of_experts(const Model& model) {
+    constexpr Activation own = Activation::swiglu_oai;
+    return model.expert_activation == activation_names[static_cast<std::size_t>(own)]
+               ? own
+               : known_activation(model);
 }
 
 bool has_norms_in_front(const Model& model) { return model.norms != NormPlaces::behind; }
@@ -162,7 +167,8 @@ RmsNorm wide_head_norm(const Model& model, std::int64_t width, std::int64_t rows
 }
 
 NormOutput norm_output(const Model& model, const checkpoints::WeightFormat& format) {
-    if (!has_norms_in_front(model) || model.experts > 1 || !format.format || format.group != 0)
+    if (!has_norms_in_front(model) || model.parallel || model.experts > 1 || !format.format ||
+        format.group != 0)
         return NormOutput::same;
     switch (*format.format) {
         case QuantFormat::w8a8: return NormOutput::int8;
@@ -182,7 +188,8 @@ RopeKvAppend cache_append(const Model& model, const StepRoom& room, std::int64_t
             .style = style_of(model),
             .norm = has_shared_head_norms(model),
             .slots = slots,
-            .page_size = room.page_size};
+            .page_size = room.page_size,
+            .unit_offset = has_shared_head_norms(model) && model.norm_unit_offset};
 }
 
 hone::Attention single_attention(const Model& model, const StepRoom& room, std::int64_t window) {
@@ -202,7 +209,7 @@ hone::Attention packed_attention(const Model& model, const StepRoom& room, std::
 
 std::optional<AttentionAppend> appending_attention(const Model& model, const StepRoom& room,
                                                    std::int64_t window) {
-    if (room.kv_dtype != KvDtype::same || has_wide_head_norms(model)) return std::nullopt;
+    if (room.kv_dtype != KvDtype::same || has_wide_head_norms(model) || model.sinks) return std::nullopt;
     return AttentionAppend{.heads = model.num_attention_heads,
                            .kv_heads = model.num_key_value_heads,
                            .head_dim = model.head_dim,
@@ -214,7 +221,8 @@ std::optional<AttentionAppend> appending_attention(const Model& model, const Ste
                            .norm = has_shared_head_norms(model),
                            .softcap = model.softcap > 0,
                            .window = window,
-                           .page_size = room.page_size};
+                           .page_size = room.page_size,
+                           .unit_offset = has_shared_head_norms(model) && model.norm_unit_offset};
 }
 
 Linear qkv_projection(const Model& model, std::int64_t tokens, NormsAndSums norm) {
@@ -243,7 +251,7 @@ FusedFfn feed_forward(const Model& model, std::int64_t tokens, NormsAndSums both
             .activation = known_activation(model),
             .gated = model.gated_ffn,
             .bias = model.ffn_bias,
-            .residual = both == NormsAndSums::within,
+            .residual = both == NormsAndSums::within || model.parallel,
             .norm = both == NormsAndSums::within};
 }
 
@@ -257,14 +265,18 @@ Linear language_head(const Model& model, std::int64_t rows) {
 
 std::int64_t most_whole_sequences(const Model& model, const checkpoints::WeightFormat& format) {
     if (model.norms != NormPlaces::before || model.norm != "rmsnorm" || model.norm_unit_offset ||
-        model.experts > 1)
+        model.parallel || model.experts > 1)
         return 0;
     if (!format.format) return 1;
     return is_packed(*format.format) ? 2 : 0;
 }
 
 Linear router(const Model& model, std::int64_t tokens) {
-    return {.in = model.hidden_size, .out = model.experts, .max_tokens = tokens, .dtype = model.dtype};
+    return {.in = model.hidden_size,
+            .out = model.experts,
+            .max_tokens = tokens,
+            .dtype = model.dtype,
+            .bias = model.router_bias};
 }
 
 ExpertRouting expert_routing(const Model& model, std::int64_t tokens) {
@@ -279,7 +291,7 @@ ExpertLinear experts_up(const Model& model, std::int64_t tokens) {
     ExpertLinear up = experts(model, tokens);
     up.in = model.hidden_size;
     up.out = expert_width(model);
-    up.activation = known_activation(model);
+    up.activation = activation_of_experts(model);
     up.gated = true;
     up.gather = true;
     return up;
@@ -336,6 +348,7 @@ QuantizedExpertLinear with_codes(const ExpertLinear& linear, const checkpoints::
             .zeros = format.zeros,
             .activation = linear.activation,
             .gated = linear.gated,
+            .bias = linear.bias,
             .gather = linear.gather,
             .combine = linear.combine};
 }

@@ -37,6 +37,9 @@ struct StepRoom {
 [[nodiscard]] std::int64_t expert_width(const Model& model);
 /// nullopt: no operator knows it.
 [[nodiscard]] std::optional<Activation> activation_of(const Model& model);
+/// Of experts, which may have one of their own. Throws as the operators below where nothing knows the
+/// model's.
+[[nodiscard]] Activation activation_of_experts(const Model& model);
 /// In front of attention and network; else these take the residual stream as it is.
 [[nodiscard]] bool has_norms_in_front(const Model& model);
 /// Queries, and keys, of all heads are normalized together, ahead of the rotation.

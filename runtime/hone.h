@@ -248,11 +248,12 @@ typedef struct hone_attention_append {
     int32_t style;      /* hone_rope_style */
     /* 0 or 1: each head of q and k is normalized first: x * rsqrt(mean(x^2) + epsilon) * weight */
     int32_t norm;
-    int32_t softcap;   /* 0 or 1: scores s become softcap * tanh(s / softcap), after scale */
-    uint32_t reserved; /* 0 */
+    int32_t softcap;     /* 0 or 1: scores s become softcap * tanh(s / softcap), after scale */
+    uint32_t reserved;   /* 0 */
+    int32_t unit_offset; /* 0 or 1: with a norm: its weights count as 1 + weight, which is not rounded */
 } hone_attention_append;
 #define HONE_ATTENTION_APPEND_INIT \
-    { sizeof(hone_attention_append), HONE_BF16, 0, 0, 0, -1, 64, 8192, 0, 0, HONE_ROPE_HALF, 0, 0, 0 }
+    { sizeof(hone_attention_append), HONE_BF16, 0, 0, 0, -1, 64, 8192, 0, 0, HONE_ROPE_HALF, 0, 0, 0, 0 }
 HONE_API hone_status hone_attention_append_init(hone_attention_append* description, size_t struct_size);
 
 /* Device pointers, strides and numbers of one call. Strides are in elements, 0 meaning no gaps, as in
@@ -1064,7 +1065,8 @@ HONE_API hone_status hone_rms_norm_backward_explain(const hone_runtime* runtime,
 
 /* The rotary embedding of new queries and keys, and the append of keys and values to a KV cache, in one
  * launch: a pair (x, y) of a token at position p becomes (x cos - y sin, y cos + x sin) with row p of the
- * tables. With a norm each head of q and k is normalized first: x * rsqrt(mean(x^2) + epsilon) * weight.
+ * tables. With a norm each head of q and k is normalized first: x * rsqrt(mean(x^2) + epsilon) * weight. With
+ * unit_offset, as in Gemma 3, a weight counts as 1 + weight.
  *
  * A token whose position is negative, or has no row in the tables, is left out altogether; of one for which
  * the cache has no room, page or slot, only the query is written. */
@@ -1083,9 +1085,10 @@ typedef struct hone_rope_kv_append {
     /* 0 or 1: each token has its position and its slot in the cache; else every sequence has q_len new
      * tokens, the last of its kv_lengths */
     int32_t slots;
+    int32_t unit_offset; /* 0 or 1: with a norm: its weights count as 1 + weight, which is not rounded */
 } hone_rope_kv_append;
 #define HONE_ROPE_KV_APPEND_INIT \
-    { sizeof(hone_rope_kv_append), HONE_BF16, 0, 0, 0, -1, 8192, 0, HONE_KV_SAME, HONE_ROPE_HALF, 0, 0 }
+    { sizeof(hone_rope_kv_append), HONE_BF16, 0, 0, 0, -1, 8192, 0, HONE_KV_SAME, HONE_ROPE_HALF, 0, 0, 0 }
 HONE_API hone_status hone_rope_kv_append_init(hone_rope_kv_append* description, size_t struct_size);
 
 /* Device pointers, strides and numbers of one call. Strides are in elements, 0 meaning no gaps, between heads

@@ -169,6 +169,8 @@ type AttentionAppend struct {
 	Window int64
 	// tokens of a page of the cache; 0: not paged
 	PageSize int64
+	// with a norm: its weights count as 1 + weight, which is not rounded
+	UnitOffset bool
 }
 
 // NewAttentionAppend has the library's defaults.
@@ -176,18 +178,19 @@ func NewAttentionAppend() AttentionAppend {
 	var c C.hone_attention_append
 	mustInit(C.hone_attention_append_init(&c, C.size_t(unsafe.Sizeof(c))))
 	return AttentionAppend{
-		Heads:     int64(c.heads),
-		KvHeads:   int64(c.kv_heads),
-		HeadDim:   int64(c.head_dim),
-		RotaryDim: int64(c.rotary_dim),
-		MaxBatch:  int64(c.max_batch),
-		MaxKvLen:  int64(c.max_kv_len),
-		Dtype:     Dtype(c.dtype),
-		Style:     RopeStyle(c.style),
-		Norm:      c.norm != 0,
-		Softcap:   c.softcap != 0,
-		Window:    int64(c.window),
-		PageSize:  int64(c.page_size),
+		Heads:      int64(c.heads),
+		KvHeads:    int64(c.kv_heads),
+		HeadDim:    int64(c.head_dim),
+		RotaryDim:  int64(c.rotary_dim),
+		MaxBatch:   int64(c.max_batch),
+		MaxKvLen:   int64(c.max_kv_len),
+		Dtype:      Dtype(c.dtype),
+		Style:      RopeStyle(c.style),
+		Norm:       c.norm != 0,
+		Softcap:    c.softcap != 0,
+		Window:     int64(c.window),
+		PageSize:   int64(c.page_size),
+		UnitOffset: c.unit_offset != 0,
 	}
 }
 
@@ -206,6 +209,7 @@ func (d AttentionAppend) c() C.hone_attention_append {
 	c.softcap = flag(d.Softcap)
 	c.window = C.int64_t(d.Window)
 	c.page_size = C.int64_t(d.PageSize)
+	c.unit_offset = flag(d.UnitOffset)
 	return c
 }
 
@@ -2386,7 +2390,8 @@ func (p *PreparedRmsNormBackward) WorkspaceBytes(rows int64) (uint64, error) {
 // RopeKvAppend: The rotary embedding of new queries and keys, and the append of keys and values to
 // a KV cache, in one launch: a pair (x, y) of a token at position p becomes (x cos - y sin, y cos +
 // x sin) with row p of the tables. With a norm each head of q and k is normalized first: x *
-// rsqrt(mean(x^2) + epsilon) * weight.
+// rsqrt(mean(x^2) + epsilon) * weight. With unit_offset, as in Gemma 3, a weight counts as 1 +
+// weight.
 //
 // A token whose position is negative, or has no row in the tables, is left out altogether; of one
 // for which the cache has no room, page or slot, only the query is written.
@@ -2412,6 +2417,8 @@ type RopeKvAppend struct {
 	Slots bool
 	// tokens of a page of the cache; 0: not paged
 	PageSize int64
+	// with a norm: its weights count as 1 + weight, which is not rounded
+	UnitOffset bool
 }
 
 // NewRopeKvAppend has the library's defaults.
@@ -2419,17 +2426,18 @@ func NewRopeKvAppend() RopeKvAppend {
 	var c C.hone_rope_kv_append
 	mustInit(C.hone_rope_kv_append_init(&c, C.size_t(unsafe.Sizeof(c))))
 	return RopeKvAppend{
-		Heads:     int64(c.heads),
-		KvHeads:   int64(c.kv_heads),
-		HeadDim:   int64(c.head_dim),
-		RotaryDim: int64(c.rotary_dim),
-		MaxTokens: int64(c.max_tokens),
-		Dtype:     Dtype(c.dtype),
-		KvDtype:   KvDtype(c.kv_dtype),
-		Style:     RopeStyle(c.style),
-		Norm:      c.norm != 0,
-		Slots:     c.slots != 0,
-		PageSize:  int64(c.page_size),
+		Heads:      int64(c.heads),
+		KvHeads:    int64(c.kv_heads),
+		HeadDim:    int64(c.head_dim),
+		RotaryDim:  int64(c.rotary_dim),
+		MaxTokens:  int64(c.max_tokens),
+		Dtype:      Dtype(c.dtype),
+		KvDtype:    KvDtype(c.kv_dtype),
+		Style:      RopeStyle(c.style),
+		Norm:       c.norm != 0,
+		Slots:      c.slots != 0,
+		PageSize:   int64(c.page_size),
+		UnitOffset: c.unit_offset != 0,
 	}
 }
 
@@ -2447,6 +2455,7 @@ func (d RopeKvAppend) c() C.hone_rope_kv_append {
 	c.norm = flag(d.Norm)
 	c.slots = flag(d.Slots)
 	c.page_size = C.int64_t(d.PageSize)
+	c.unit_offset = flag(d.UnitOffset)
 	return c
 }
 

@@ -7,6 +7,7 @@ namespace hone::decoder {
 
 void StepCalls::enqueue_routing(const LayerWeights& layer, const ForwardStep& step) const {
     const LinearArgs router{.x = product_input(step),
+                            .bias = layer.router_bias,
                             .out = memory_.routed->logits.data(),
                             .workspace = memory_.workspace.data()};
     require(operators_.experts.router.run(gpu_.stream(), layer.router, router, step.tokens), "router");
@@ -22,6 +23,8 @@ void StepCalls::enqueue_experts(const LayerWeights& layer, const ForwardStep& st
     const ExpertLinearArgs up{.x = product_input(step),
                               .starts = memory_.routed->starts.data(),
                               .rows = memory_.routed->rows.data(),
+                              .bias = layer.gate_bias,
+                              .up_bias = layer.up_bias,
                               .out = memory_.routed->between.data(),
                               .workspace = memory_.workspace.data()};
     require(operators_.experts.up.run(gpu_.stream(), layer.gate, layer.up, up, step.tokens),
@@ -30,6 +33,7 @@ void StepCalls::enqueue_experts(const LayerWeights& layer, const ForwardStep& st
                                 .starts = memory_.routed->starts.data(),
                                 .rows = memory_.routed->rows.data(),
                                 .routing_weights = memory_.routed->weights.data(),
+                                .bias = layer.down_bias,
                                 .out = memory_.delta.data(),
                                 .workspace = memory_.workspace.data()};
     require(operators_.experts.down.run(gpu_.stream(), layer.down, layer.down, down, step.tokens),

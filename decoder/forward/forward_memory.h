@@ -42,6 +42,8 @@ struct ForwardMemory {
             k_scales = scales_on_gpu(gpu, model, weights.kv_scales.k);
             v_scales = scales_on_gpu(gpu, model, weights.kv_scales.v);
         }
+        if (model.has_one_norm())
+            drawn_normed = Bytes(gpu.driver(), row_bytes(model, capacity.sequences, model.model.hidden_size));
         make_angles(gpu, model, capacity);
         if (model.has_experts()) routed.emplace(gpu, model, capacity.step_tokens);
     }
@@ -63,7 +65,13 @@ struct ForwardMemory {
         Bytes between;
     };
 
-    [[nodiscard]] const float* sines() const { return angles.data() + angles.size() / 2; }
+    /// What a layer turns by, [context, rotary_dim / 2]; of models that rotate.
+    [[nodiscard]] const float* cosines(std::int64_t layer) const {
+        return angles.empty() ? nullptr : angles[angles_of[elements(layer)]].data();
+    }
+    [[nodiscard]] const float* sines(std::int64_t layer) const {
+        return angles.empty() ? nullptr : cosines(layer) + angles.front().size() / 2;
+    }
 
     /// Rows of logits that are on the host at a time.
     static std::int64_t read_rows(const Description& model, const Capacity& capacity) {
@@ -85,12 +93,24 @@ struct ForwardMemory {
         return made;
     }
 
+    /// Cosines, then sines.
+    static std::vector<float> angle_table(const std::optional<models::RotationNumbers>& rotation,
+                                          std::int64_t rotary_dim, std::int64_t positions) {
+        if (rotation) return rope_table(rotary_dim, rotation->base, positions, rotation->scaling);
+        std::vector<float> still(elements(positions * rotary_dim));
+        std::fill_n(still.begin(), still.size() / 2, 1.0F);
+        return still;
+    }
+
     void make_angles(const Gpu& gpu, const Description& model, const Capacity& capacity) {
         if (model.model.rotary_dim == 0) return;
-        const std::vector<float> table =
-            rope_table(model.model.rotary_dim, model.rotation.base, capacity.context, model.rotation.scaling);
-        angles = runtime::DeviceBuffer<float>(gpu.driver(), table.size());
-        runtime::upload(gpu.driver(), angles.span(), std::span<const float>(table));
+        for (const auto& rotation : model.angles()) {
+            const std::vector<float> table = angle_table(rotation, model.model.rotary_dim, capacity.context);
+            angles.emplace_back(gpu.driver(), table.size());
+            runtime::upload(gpu.driver(), angles.back().span(), std::span<const float>(table));
+        }
+        for (std::int64_t layer = 0; layer < model.model.num_hidden_layers; ++layer)
+            angles_of.push_back(model.angles_of(layer));
     }
 
     Bytes x;
@@ -102,12 +122,14 @@ struct ForwardMemory {
     Bytes attended;
     Bytes drawn_x;  ///< the residual stream, of rows that tokens are drawn from
     Bytes drawn_attended;
+    Bytes drawn_normed;  ///< where the network takes what attention takes
     Bytes logits;
     Bytes workspace;
     DrawnTokens drawn;
-    runtime::PinnedBuffer<std::byte> read_logits;  ///< on the host, of rows that are asked for
-    runtime::DeviceBuffer<float> angles;           ///< cosines, then sines
-    std::vector<Bytes> keys;                       ///< of each layer: [pages, kv_heads, page_size, head_dim]
+    runtime::PinnedBuffer<std::byte> read_logits;      ///< on the host, of rows that are asked for
+    std::vector<runtime::DeviceBuffer<float>> angles;  ///< by Description::angles(): cosines, then sines
+    std::vector<std::size_t> angles_of;                ///< which of them each layer has
+    std::vector<Bytes> keys;  ///< of each layer: [pages, kv_heads, page_size, head_dim]
     std::vector<Bytes> values;
     runtime::DeviceBuffer<float> k_scales;  ///< of a cache of codes: [layers, kv_heads]
     runtime::DeviceBuffer<float> v_scales;

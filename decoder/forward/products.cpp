@@ -115,6 +115,8 @@ Status ExpertProduct::run(CUstream_st* stream, const MatrixWeight& weight, const
         .routing_weights = args.routing_weights,
         .weight = weight.packed,
         .up = up.packed,
+        .bias = args.bias,
+        .up_bias = args.up_bias,
         .out = args.out,
         .workspace = args.workspace,
     };

@@ -86,10 +86,13 @@ void StepCalls::enqueue(Part part, std::int64_t layer, const ForwardStep& step) 
     if (has(part, step) && part != step.without) enqueue_part(part, layer, step);
 }
 
-/// What attention has left and the residual stream, of rows that tokens are drawn from.
+/// What attention has left, the residual stream and what the network takes, of rows that tokens are drawn
+/// from.
 void StepCalls::enqueue_drawn_rows(const ForwardStep& step) const {
     enqueue_rows(operators_.attended_rows, step.in(), memory_.attended, memory_.drawn_attended, step.tokens);
     enqueue_rows(operators_.rows, step.in(), memory_.x, memory_.drawn_x, step.tokens);
+    if (model_.has_one_norm())
+        enqueue_rows(operators_.rows, step.in(), memory_.normed, memory_.drawn_normed, step.tokens);
 }
 
 void StepCalls::enqueue_awaited(const ForwardStep& step) const {
@@ -126,7 +129,7 @@ const LayerProducts& StepCalls::products_of(const ForwardStep& step) const {
 bool StepCalls::has(Part part, const ForwardStep& step) const {
     switch (part) {
         case Part::attention_norm: return !is_whole(step);
-        case Part::network_norm: return !is_whole(step) && !shares_norms(step);
+        case Part::network_norm: return !model_.has_one_norm() && !is_whole(step) && !shares_norms(step);
         case Part::append: return !(step.one_each && operators_.appends_in_attention());
         case Part::head_norms: return model_.has_wide_head_norms();
         case Part::behind_attention:
@@ -154,7 +157,9 @@ void StepCalls::enqueue_part(Part part, std::int64_t number, const ForwardStep& 
             if (shares_norms(step)) return enqueue_sharing_output(layer, step);
             return enqueue_output(layer, step);
         case Part::behind_attention: enqueue_norm_behind(layer.behind_attention, step); return;
-        case Part::network_norm: enqueue_norm_in_front(layer.network_norm, true, step); return;
+        case Part::network_norm:
+            enqueue_norm_in_front(layer.network_norm, !model_.model.parallel, step);
+            return;
         case Part::routing: enqueue_routing(layer, step); return;
         case Part::network:
             if (shares_norms(step)) return enqueue_sharing_network(number, step);
@@ -188,7 +193,9 @@ std::byte* StepCalls::stream_of(const ForwardStep& step) const {
 
 /// What attention and network multiply.
 const void* StepCalls::product_input(const ForwardStep& step) const {
-    return model_.has_norms_in_front() ? memory_.normed.data() : stream_of(step);
+    if (!model_.has_norms_in_front()) return stream_of(step);
+    const bool is_gathered = step.drawn_rows && model_.has_one_norm();
+    return is_gathered ? memory_.drawn_normed.data() : memory_.normed.data();
 }
 
 /// Arguments of a norm of the residual stream, to which `delta` has to be added first where it is a sum's.
@@ -315,6 +322,7 @@ void StepCalls::enqueue_output(const LayerWeights& layer, const ForwardStep& ste
 void StepCalls::enqueue_network(const LayerWeights& layer, const ForwardStep& step) const {
     FusedFfnArgs args{
         .x = product_input(step), .out = memory_.delta.data(), .workspace = memory_.workspace.data()};
+    if (model_.model.parallel) args.residual = memory_.delta.data();  // what attention's output left
     if (is_whole(step)) {
         args.x = args.residual = args.out = stream_of(step);
         args.norm_weight = layer.network_norm.weight;

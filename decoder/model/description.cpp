@@ -102,11 +102,36 @@ std::size_t Description::window_of(std::int64_t layer) const {
     return static_cast<std::size_t>(std::ranges::find(all, window) - all.begin());
 }
 
+namespace {
+
+std::optional<models::RotationNumbers> angles_of_kind(const models::Rotations& rotations,
+                                                      const models::LayerKind& kind) {
+    if (!kind.rotary) return std::nullopt;
+    return kind.window_angles ? rotations.windowed : rotations.full;
+}
+
+}  // namespace
+
+std::vector<std::optional<models::RotationNumbers>> Description::angles() const {
+    std::vector<std::optional<models::RotationNumbers>> all;
+    for (const models::LayerGroup& group : models::layer_groups(model)) {
+        const auto angles = angles_of_kind(rotations, group.kind);
+        if (std::ranges::find(all, angles) == all.end()) all.push_back(angles);
+    }
+    return all;
+}
+
+std::size_t Description::angles_of(std::int64_t layer) const {
+    const auto all = angles();
+    const auto found = std::ranges::find(all, angles_of_kind(rotations, models::kind_of_layer(model, layer)));
+    return static_cast<std::size_t>(found - all.begin());
+}
+
 std::int64_t Description::cache_bytes_a_token(KvDtype kv_dtype) const {
     return 2 * kv_width() * cache_element_bytes(kv_dtype) * model.num_hidden_layers;
 }
 
-Description describe(const models::Model& model, const models::RotationNumbers& rotation) {
+Description describe(const models::Model& model, const models::Rotations& rotations) {
     const TensorNames* names = tensor_names(model.architecture);
     if (names == nullptr) {
         throw DecoderError(fmt::format("{}: model_type {} is not run yet; those that are: {}", model.name,
@@ -116,7 +141,7 @@ Description describe(const models::Model& model, const models::RotationNumbers& 
     const std::vector<std::string> lacks = lacking(model, *names);
     if (!lacks.empty())
         throw DecoderError(fmt::format("{}: not run yet: {}", model.name, fmt::join(lacks, "; ")));
-    const Description description{.model = model, .rotation = rotation, .names = names};
+    const Description description{.model = model, .rotations = rotations, .names = names};
     check_factors(description);
     return description;
 }
@@ -124,8 +149,8 @@ Description describe(const models::Model& model, const models::RotationNumbers& 
 Description describe_folder(const std::filesystem::path& folder) {
     const std::filesystem::path file = folder / "config.json";
     const auto document = models::ModelDocument::read(file);
-    return describe(models::read_model(document, file, folder.filename().string()),
-                    models::rotation_numbers(document));
+    const models::Model model = models::read_model(document, file, folder.filename().string());
+    return describe(model, models::read_rotations(document, model));
 }
 
 }  // namespace hone::decoder

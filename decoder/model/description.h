@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,13 +16,15 @@
 
 namespace hone::decoder {
 
-/// All layers are alike but for windows of attention and experts in place of one network: norm, attention,
-/// sum, norm, feed-forward network, sum; with norms around, another one in front of each sum; with norms
-/// behind, only that one. The residual stream is held divided by the factor of what is added to it, so that
-/// no sum has one: what norms make of it is the same with an epsilon that is divided by the factor's square.
+/// All layers are alike but for windows of attention, angles of rotation and experts in place of one network:
+/// norm, attention, sum, norm, feed-forward network, sum; with norms around, another one in front of each
+/// sum; with norms behind, only that one. In a parallel block the network takes what attention takes, or
+/// another norm of it, and both are summed before they are added to the stream. The residual stream is held
+/// divided by the factor of what is added to it, so that no sum has one: what norms make of it is the same
+/// with an epsilon that is divided by the factor's square.
 struct Description {
     models::Model model;
-    models::RotationNumbers rotation;
+    models::Rotations rotations;
     const TensorNames* names = nullptr;  ///< never nullptr
 
     [[nodiscard]] std::int64_t q_width() const { return models::q_width(model); }
@@ -30,6 +33,8 @@ struct Description {
     [[nodiscard]] std::int64_t element_bytes() const { return size_bytes(model.dtype); }
     /// In front of attention and network; else these take the residual stream as it is.
     [[nodiscard]] bool has_norms_in_front() const { return models::has_norms_in_front(model); }
+    /// Attention and network take the results of one norm.
+    [[nodiscard]] bool has_one_norm() const { return model.parallel && !model.two_norms; }
     [[nodiscard]] bool has_norms_behind() const { return model.norms != models::NormPlaces::before; }
     /// Queries, and keys, of all heads are normalized together.
     [[nodiscard]] bool has_wide_head_norms() const { return models::has_wide_head_norms(model); }
@@ -52,6 +57,11 @@ struct Description {
     [[nodiscard]] std::vector<std::int64_t> windows() const { return models::windows_of(model); }
     /// Which of windows() a layer has.
     [[nodiscard]] std::size_t window_of(std::int64_t layer) const;
+    /// What the tables of angles are made of that layers take, each once. Nothing: a table that turns
+    /// nothing, of layers that do not rotate.
+    [[nodiscard]] std::vector<std::optional<models::RotationNumbers>> angles() const;
+    /// Which of angles() a layer has.
+    [[nodiscard]] std::size_t angles_of(std::int64_t layer) const;
     /// Bytes of an element of keys and values.
     [[nodiscard]] std::int64_t cache_element_bytes(KvDtype kv_dtype) const {
         return kv_dtype == KvDtype::fp8 ? 1 : element_bytes();
@@ -62,7 +72,7 @@ struct Description {
 
 /// Throws DecoderError for a model that cannot be run: its model_type, or what of it there is no operator
 /// for.
-[[nodiscard]] Description describe(const models::Model& model, const models::RotationNumbers& rotation);
+[[nodiscard]] Description describe(const models::Model& model, const models::Rotations& rotations);
 /// The config.json of a folder. Throws ModelError besides.
 [[nodiscard]] Description describe_folder(const std::filesystem::path& folder);
 

@@ -2,6 +2,7 @@
 // entry a model_type. A model whose type has none is not run.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,14 +14,21 @@ struct TensorNames {
     std::string_view model_type;
     std::string_view embedding = "model.embed_tokens";
     std::string_view positions = {};  ///< a table of learned positions
+    std::int64_t first_position = 0;  ///< row of that table which a text's first token takes
     std::string_view layer = "model.layers.";
     std::string_view attention_norm = "input_layernorm";
     /// Rows of all of these, one after the other, are those of q, k and v.
     std::vector<std::string_view> qkv{"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"};
+    /// One tensor whose rows stand by heads of keys: the queries that share it, its key, its value.
+    bool qkv_by_groups = false;
     std::string_view q_norm = "self_attn.q_norm";
     std::string_view k_norm = "self_attn.k_norm";
+    std::string_view sinks = {};  ///< without an ending
     std::string_view output = "self_attn.o_proj";
     std::string_view network_norm = "post_attention_layernorm";
+    /// The same two of parallel blocks that have both, where they are called otherwise then.
+    std::string_view first_of_two_norms = {};
+    std::string_view second_of_two_norms = {};
     /// Of models whose norms stand around or behind: behind attention, and behind the network.
     std::string_view behind_attention = {};
     std::string_view behind_network = {};
@@ -38,6 +46,8 @@ struct TensorNames {
     std::string_view stacked_router = "mlp.gate";
     std::string_view stacked_up = "mlp.experts.gate_up_proj";
     std::string_view stacked_down = "mlp.experts.down_proj";
+    bool stacked_in_turns = false;       ///< a row of the gate, one of up, and so on
+    bool stacked_columns_first = false;  ///< numbers are [experts, in, out]
     std::string_view final_norm = "model.norm";
     std::string_view head = "lm_head";
     std::string_view optional_prefix = {};  ///< that some checkpoints have in front of all names

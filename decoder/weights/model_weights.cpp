@@ -72,11 +72,27 @@ class WeightLoader {
     }
 
   private:
+    /// Rows of a tensor.
+    struct Rows {
+        const WantedTensor* tensor;
+        std::int64_t first;
+        std::int64_t count;
+    };
+
     const TensorNames& names() const { return *description_.names; }
 
+    /// As the source calls it. A language model beside others has their writers' names in front, those of
+    /// transformers 4 or 5.
     std::string full(const std::string& name) const {
         const std::string prefixed = std::string(names().optional_prefix) + name;
-        return !names().optional_prefix.empty() && source_.has(prefixed) ? prefixed : name;
+        const std::string_view within = prefixed;
+        for (const std::string& known :
+             {prefixed, "language_model." + prefixed,
+              within.starts_with("model.") ? fmt::format("model.language_model.{}", within.substr(6))
+                                           : name}) {
+            if (source_.has(known)) return known;
+        }
+        return name;
     }
     std::string in_layer(std::int64_t layer, std::string_view name) const {
         return fmt::format("{}{}.{}", names().layer, layer, name);
@@ -123,8 +139,10 @@ class WeightLoader {
         weights_.embedding =
             values({matrix_tensor(std::string(names().embedding), model_.vocab_size, model_.hidden_size)});
         if (!names().positions.empty()) {
-            weights_.positions = values({matrix_tensor(std::string(names().positions),
-                                                       model_.max_position_embeddings, model_.hidden_size)});
+            const std::int64_t rows = model_.max_position_embeddings;
+            const std::int64_t first = names().first_position;
+            weights_.positions = values(
+                matrix_tensor(std::string(names().positions), first + rows, model_.hidden_size), first, rows);
         }
     }
 
@@ -134,11 +152,12 @@ class WeightLoader {
         const std::int64_t between = model_.intermediate_size;
         LayerWeights made;
         if (description_.has_norms_in_front()) {
-            made.attention_norm = norm(name(names().attention_norm));
-            made.network_norm = norm(name(names().network_norm));
+            const bool are_two = model_.two_norms && !names().first_of_two_norms.empty();
+            made.attention_norm = norm(name(are_two ? names().first_of_two_norms : names().attention_norm));
+            if (!description_.has_one_norm())
+                made.network_norm = norm(name(are_two ? names().second_of_two_norms : names().network_norm));
         }
-        made.qkv = linear(parts_of(layer, names().qkv, qkv_rows(), hidden));
-        if (model_.qkv_bias) made.qkv_bias = values(biases_of(layer, names().qkv, qkv_rows()));
+        load_qkv(layer, made);
         if (model_.qk_norm) {
             const bool is_wide = description_.has_wide_head_norms();
             const std::int64_t q = is_wide ? description_.q_width() : model_.head_dim;
@@ -146,6 +165,7 @@ class WeightLoader {
             made.q_norm = values({vector_tensor(name(names().q_norm), "weight", q)});
             made.k_norm = values({vector_tensor(name(names().k_norm), "weight", k)});
         }
+        if (model_.sinks) made.sinks = sinks(name(names().sinks));
         made.output = linear({linear_tensor(name(names().output), hidden, description_.q_width())});
         if (model_.output_bias)
             made.output_bias = values({vector_tensor(name(names().output), "bias", hidden)});
@@ -162,6 +182,42 @@ class WeightLoader {
         require_alike_network(layer, made);
         if (model_.ffn_bias) made.down_bias = values({vector_tensor(name(names().down), "bias", hidden)});
         return made;
+    }
+
+    void load_qkv(std::int64_t layer, LayerWeights& made) {
+        if (names().qkv_by_groups) return load_grouped_qkv(in_layer(layer, names().qkv.front()), made);
+        made.qkv = linear(parts_of(layer, names().qkv, qkv_rows(), model_.hidden_size));
+        if (model_.qkv_bias) made.qkv_bias = values(biases_of(layer, names().qkv, qkv_rows()));
+    }
+
+    void load_grouped_qkv(const std::string& name, LayerWeights& made) {
+        const std::int64_t width = description_.qkv_width();
+        const WantedTensor weight = linear_tensor(name, width, model_.hidden_size);
+        if (are_coded(source_, {weight})) {
+            throw DecoderError(fmt::format(
+                "{}: codes of queries, keys and values whose rows stand by heads, which the decoder does not "
+                "reorder; allowed: the original weights, with --format",
+                weight.name));
+        }
+        made.qkv = made_of_numbers(by_kind(weight), makes_codes_);
+        if (!model_.qkv_bias) return;
+        const WantedTensor bias{.name = full(name + ".bias"), .rows = width, .columns = 1, .is_vector = true};
+        made.qkv_bias = read_later(by_kind(bias), allocate(bias.elements() * this->width()));
+    }
+
+    /// Queries' rows, then keys', then values', of a tensor that has them by heads of keys.
+    std::vector<Rows> by_kind(const WantedTensor& tensor) const {
+        const std::int64_t head = model_.head_dim;
+        const std::int64_t queries = model_.num_attention_heads / model_.num_key_value_heads * head;
+        std::vector<Rows> all;
+        const auto add = [&](std::int64_t first, std::int64_t count) {
+            for (std::int64_t group = 0; group < model_.num_key_value_heads; ++group)
+                all.push_back({&tensor, group * (queries + 2 * head) + first, count});
+        };
+        add(0, queries);
+        add(queries, head);
+        add(queries + head, head);
+        return all;
     }
 
     /// Rows of each tensor of queries, keys and values.
@@ -213,11 +269,14 @@ class WeightLoader {
         const std::string_view router = is_stacked ? names().stacked_router : names().router;
         made.router = made_of({linear_tensor(in_layer(layer, router), model_.experts, hidden)}, 0,
                               model_.experts, false);
+        if (model_.router_bias)
+            made.router_bias = values({vector_tensor(in_layer(layer, router), "bias", model_.experts)});
         const std::int64_t before = weights_.bytes_a_step_;
         if (is_stacked) {
             made.gate = of_stack(layer, {names().stacked_up, 2 * width}, 0, width, hidden);
             made.up = of_stack(layer, {names().stacked_up, 2 * width}, width, width, hidden);
             made.down = of_stack(layer, {names().stacked_down, hidden}, 0, hidden, width);
+            if (model_.expert_bias) load_stacked_biases(layer, made);
         } else {
             made.gate = of_experts(layer, names().expert_up[0], width, hidden);
             made.up = of_experts(layer, names().expert_up[1], width, hidden);
@@ -245,22 +304,50 @@ class WeightLoader {
         return linear(tensors);
     }
 
+    /// Of all experts, those of gate and up in one tensor.
+    void load_stacked_biases(std::int64_t layer, LayerWeights& made) {
+        const std::int64_t width = description_.expert_width();
+        const auto bias = [&](const Stack& stack, std::int64_t first, std::int64_t rows) {
+            const WantedTensor tensor{.name = full(in_layer(layer, fmt::format("{}_bias", stack.name))),
+                                      .rows = model_.experts * stack.rows,
+                                      .columns = 1,
+                                      .is_vector = true,
+                                      .stacked = model_.experts,
+                                      .in_turns = stands_in_turns(stack)};
+            return read_later(rows_of_stack(tensor, first, rows),
+                              allocate(model_.experts * rows * this->width()));
+        };
+        const Stack both{names().stacked_up, 2 * width};
+        made.gate_bias = bias(both, 0, width);
+        made.up_bias = bias(both, width, width);
+        made.down_bias = bias({names().stacked_down, model_.hidden_size}, 0, model_.hidden_size);
+    }
+
     struct Stack {
         std::string_view name;
         std::int64_t rows;  ///< of an expert
     };
+    bool stands_in_turns(const Stack& stack) const {
+        return names().stacked_in_turns && stack.name == names().stacked_up;
+    }
+    /// Of each expert `rows` rows from the `first` on.
+    std::vector<Rows> rows_of_stack(const WantedTensor& tensor, std::int64_t first, std::int64_t rows) const {
+        std::vector<Rows> all;
+        for (std::int64_t expert = 0; expert < model_.experts; ++expert)
+            all.push_back({&tensor, expert * (tensor.rows / model_.experts) + first, rows});
+        return all;
+    }
     /// Of each expert `rows` rows from the `first` on.
     MatrixWeight of_stack(std::int64_t layer, const Stack& stack, std::int64_t first, std::int64_t rows,
                           std::int64_t columns) {
         const WantedTensor tensor{.name = full(in_layer(layer, stack.name)),
                                   .rows = model_.experts * stack.rows,
                                   .columns = columns,
-                                  .stacked = model_.experts};
+                                  .transposed = names().stacked_columns_first,
+                                  .stacked = model_.experts,
+                                  .in_turns = stands_in_turns(stack)};
         require_whole_parts(tensor, rows);
-        std::vector<Rows> all;
-        for (std::int64_t expert = 0; expert < model_.experts; ++expert)
-            all.push_back({&tensor, expert * stack.rows + first, rows});
-        return made_of_numbers(all, makes_codes_);
+        return made_of_numbers(rows_of_stack(tensor, first, rows), makes_codes_);
     }
 
     /// Codes of experts stand one after the other as if they were one weight's: so each has whole parts of
@@ -332,6 +419,23 @@ class WeightLoader {
         return made;
     }
 
+    /// fp32, whatever the model's dtype is. A vector of its own: there are as many as heads.
+    const float* sinks(const std::string& name) {
+        const WantedTensor tensor{
+            .name = full(name), .rows = 1, .columns = model_.num_attention_heads, .is_vector = true};
+        if (checking_) {
+            static_cast<void>(pieces_of({{&tensor, 0, 1}}, {}));
+            return nullptr;
+        }
+        const auto count = static_cast<std::size_t>(tensor.elements());
+        std::vector<float> values(count);
+        source_.read(tensor, Dtype::fp32, 0, tensor.elements(), std::as_writable_bytes(std::span(values)));
+        report(tensor.elements() * width());
+        runtime::DeviceBuffer<float>& made = weights_.sinks_.emplace_back(gpu_.driver(), count);
+        runtime::upload(gpu_.driver(), made.span(), std::span<const float>(values));
+        return made.data();
+    }
+
     std::int64_t width() const { return description_.element_bytes(); }
 
     /// The tensors one after the other, in the model's dtype.
@@ -344,6 +448,10 @@ class WeightLoader {
         }
         return read_later(all, allocate(elements * width()));
     }
+    /// `rows` rows of a tensor from the `first` on.
+    const void* values(const WantedTensor& tensor, std::int64_t first, std::int64_t rows) {
+        return read_later({{&tensor, first, rows}}, allocate(rows * tensor.columns * width()));
+    }
 
     MatrixWeight linear(const std::vector<WantedTensor>& tensors) {
         std::int64_t rows = 0;
@@ -355,12 +463,6 @@ class WeightLoader {
         return made_of(tensors, first, rows, makes_codes_);
     }
 
-    /// Rows of a tensor.
-    struct Rows {
-        const WantedTensor* tensor;
-        std::int64_t first;
-        std::int64_t count;
-    };
     /// Rows from the `first` on of the tensors, as if they were one.
     static std::vector<Rows> rows_of(const std::vector<WantedTensor>& tensors, std::int64_t first,
                                      std::int64_t count) {

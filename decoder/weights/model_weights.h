@@ -45,7 +45,10 @@ struct LayerWeights {
     NormWeight behind_network;
     MatrixWeight router;  ///< [experts, hidden], of layers with experts: gate, up and down are then those of
                           ///< all experts, one after the other
-    MatrixWeight gate;    ///< of gated networks
+    const void* router_bias = nullptr;
+    const float* sinks = nullptr;  ///< [heads]: logits beside those of keys
+    MatrixWeight gate;             ///< of gated networks
+    const void* gate_bias = nullptr;
     MatrixWeight up;
     const void* up_bias = nullptr;
     MatrixWeight down;
@@ -87,6 +90,7 @@ class ModelWeights {
   private:
     friend class WeightLoader;
     std::vector<Bytes> memory_;
+    std::vector<runtime::DeviceBuffer<float>> sinks_;
     std::int64_t bytes_ = 0;
     std::int64_t bytes_a_step_ = 0;  ///< with all experts
     std::int64_t expert_bytes_ = 0;

@@ -22,13 +22,17 @@ namespace hone::decoder {
 
 /// A tensor that is asked for, row-major.
 struct WantedTensor {
-    std::string name;       ///< "model.layers.0.self_attn.q_proj.weight"
-    std::int64_t rows = 0;  ///< 1 for vectors
+    std::string name;  ///< "model.layers.0.self_attn.q_proj.weight"
+    std::int64_t rows = 0;
     std::int64_t columns = 0;
     bool transposed = false;  ///< it stands there as [columns, rows]
-    bool is_vector = false;
-    std::int64_t stacked =
-        0;  ///< it stands there as so many matrices, [stacked, rows / stacked, columns]; 0: as one
+    bool is_vector = false;   ///< it stands there as [rows * columns]
+    /// It stands there as so many matrices, [stacked, rows / stacked, columns], or, where it is transposed,
+    /// [stacked, columns, rows / stacked]; 0: as one.
+    std::int64_t stacked = 0;
+    /// Rows of each matrix are asked for in two halves, and stand there in turns: the first of the first
+    /// half, the first of the second, and so on.
+    bool in_turns = false;
 
     [[nodiscard]] std::int64_t elements() const { return rows * columns; }
 };

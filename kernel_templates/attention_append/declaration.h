@@ -75,6 +75,13 @@ inline constexpr Field fields[] = {
      .min = 0,
      .default_value = 0,
      .choices = yes_no},
+    {.name = "unit_offset",
+     .kind = Field::Kind::choice,
+     .meaning = "adds 1 to the norms' weights, in fp32",
+     .min = 0,
+     .default_value = 0,
+     .choices = yes_no,
+     .quiet_default = true},
     {.name = "window",
      .kind = Field::Kind::extent,
      .meaning = "tokens that a query sees, its own and earlier ones; 0: all",
@@ -116,6 +123,7 @@ struct Fields {
     Dtype dtype = Dtype::bf16;
     RopeStyle style = RopeStyle::half;
     bool norm = false;
+    bool unit_offset = false;
     std::int64_t window = 0;
     bool softcap = false;
     std::int64_t page_size = 0;
@@ -130,15 +138,16 @@ struct Fields {
     return {.dtype = static_cast<Dtype>(problem[0]),
             .style = static_cast<RopeStyle>(problem[1]),
             .norm = problem[2] != 0,
-            .window = problem[3],
-            .softcap = problem[4] != 0,
-            .page_size = problem[5],
-            .heads = problem[6],
-            .kv_heads = problem[7],
-            .head_dim = problem[8],
-            .rotary_dim = problem[9],
-            .batch = problem[10],
-            .kv_len = problem[11]};
+            .unit_offset = problem[3] != 0,
+            .window = problem[4],
+            .softcap = problem[5] != 0,
+            .page_size = problem[6],
+            .heads = problem[7],
+            .kv_heads = problem[8],
+            .head_dim = problem[9],
+            .rotary_dim = problem[10],
+            .batch = problem[11],
+            .kv_len = problem[12]};
 }
 
 /// The whole call, as most kernels take it.

@@ -66,6 +66,7 @@ std::string validate(const Problem& problem) {
     if (p.rotary_dim > p.head_dim)
         return "rotary_dim is " + std::to_string(p.rotary_dim) + "; allowed: at most head_dim, " +
                std::to_string(p.head_dim);
+    if (p.unit_offset && !p.norm) return "unit_offset is yes; allowed without a norm: no";
     return attention_decode_family.validate(decode_problem(problem));
 }
 
@@ -80,13 +81,14 @@ Work work(const Problem& problem) {
     return work;
 }
 
-/// The same without a norm and with whole rotations, which change what a block computes, not how it reads the
-/// cache; of that, what is left to attention_decode.
+/// The same with a norm's weights as they stand, without a norm, and with whole rotations, which change what
+/// a block computes, not how it reads the cache; of that, what is left to attention_decode.
 std::optional<Problem> kin(const Problem& problem) {
     const auto plainer = [&problem](const char* field, std::int64_t value) {
         return with(problem, static_cast<std::size_t>(field_index(*problem.family, field)), value);
     };
     const AppendProblem p(problem);
+    if (p.unit_offset) return plainer("unit_offset", 0);
     if (p.norm) return plainer("norm", 0);
     if (p.style != RopeStyle::half) return plainer("style", static_cast<std::int64_t>(RopeStyle::half));
     if (p.rotary_dim != p.head_dim) return plainer("rotary_dim", p.head_dim);

@@ -170,8 +170,8 @@ class Arriving {
         for (int i = 0; i < pairs; ++i) {
             float weights[2];
             unpack_word(q_weights_[i], weights);
-            x[i][0] = x[i][0] * factor * weights[0];
-            x[i][1] = x[i][1] * factor * weights[1];
+            x[i][0] = x[i][0] * factor * counted(weights[0]);
+            x[i][1] = x[i][1] * factor * counted(weights[1]);
         }
     }
 
@@ -213,7 +213,7 @@ class Arriving {
         float weights[8];
         unpack(load_packet<Element, 8>(tensors_.k_weight + 8 * chunk), weights);
 #pragma unroll
-        for (int i = 0; i < 8; ++i) x[i] = x[i] * factor * weights[i];
+        for (int i = 0; i < 8; ++i) x[i] = x[i] * factor * counted(weights[i]);
     }
 
     __device__ void put(unsigned char* operand, int token, const Chunk& chunk) const {

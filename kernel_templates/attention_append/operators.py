@@ -11,6 +11,7 @@ attention_append = family(
                "partners of a rotation: half: elements i and i + rotary_dim / 2; interleaved: neighbours",
                default="half", enum="RopeStyle"),
         flag("norm", "an RMSNorm over each head of q and k ahead of the rotation"),
+        flag("unit_offset", "adds 1 to the norms' weights, in fp32", quiet_default=True),
         extent("window", 0, 2**24, "tokens that a query sees, its own and earlier ones; 0: all", default=0),
         flag("softcap", "takes softcap * tanh(score / softcap) for a score"),
         extent("page_size", 0, 65536, "tokens of a page; 0: the cache is contiguous", default=0),
@@ -79,6 +80,7 @@ attention_append_operator = operator(
         flag_field("softcap", "scores s become softcap * tanh(s / softcap), after scale"),
         integer("window", 0, "most keys that a query sees, its own included; 0: all"),
         integer("page_size", 0, "tokens of a page of the cache; 0: not paged"),
+        flag_field("unit_offset", "with a norm: its weights count as 1 + weight, which is not rounded"),
     ],
     call=call(
         "AttentionAppend",

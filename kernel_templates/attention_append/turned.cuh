@@ -9,6 +9,12 @@ inline constexpr bool interleaved = Shape::style != 0;
 inline constexpr bool has_norm = Shape::norm != 0;
 inline constexpr int rotary_dim = static_cast<int>(Shape::rotary_dim);
 
+/// What a norm's weight counts as.
+template <class T>
+__device__ inline T counted(T weight) {
+    return Shape::unit_offset != 0 ? T(1) + weight : weight;
+}
+
 /// Column `column` of a head at a position behind norm and rotation, in T, rounded to the element type.
 template <class T>
 __device__ inline T turned(const Tensors& t, const Element* head, const Element* weight, int position,
@@ -24,7 +30,7 @@ __device__ inline T turned(const Tensors& t, const Element* head, const Element*
     }
     const auto value = [&](int i) {
         const T x = T(to_float(head[i])) * factor;
-        return has_norm ? x * T(to_float(weight[i])) : x;
+        return has_norm ? x * counted(T(to_float(weight[i]))) : x;
     };
     T result = value(column);
     if (column < rotary_dim) {

@@ -83,6 +83,13 @@ inline constexpr Field fields[] = {
      .min = 0,
      .default_value = 0,
      .choices = yes_no},
+    {.name = "unit_offset",
+     .kind = Field::Kind::choice,
+     .meaning = "adds 1 to the norms' weights, in fp32",
+     .min = 0,
+     .default_value = 0,
+     .choices = yes_no,
+     .quiet_default = true},
     {.name = "slots",
      .kind = Field::Kind::choice,
      .meaning = "no: a sequence's new tokens are its last; yes: a position and a slot for each token",
@@ -125,6 +132,7 @@ struct Fields {
     KvDtype kv_dtype = KvDtype::same;
     RopeStyle style = RopeStyle::half;
     bool norm = false;
+    bool unit_offset = false;
     bool slots = false;
     std::int64_t page_size = 0;
     std::int64_t heads = 0;
@@ -140,15 +148,16 @@ struct Fields {
             .kv_dtype = static_cast<KvDtype>(problem[1]),
             .style = static_cast<RopeStyle>(problem[2]),
             .norm = problem[3] != 0,
-            .slots = problem[4] != 0,
-            .page_size = problem[5],
-            .heads = problem[6],
-            .kv_heads = problem[7],
-            .head_dim = problem[8],
-            .rotary_dim = problem[9],
-            .tokens = problem[10],
-            .q_tokens = problem[11],
-            .kv_len = problem[12]};
+            .unit_offset = problem[4] != 0,
+            .slots = problem[5] != 0,
+            .page_size = problem[6],
+            .heads = problem[7],
+            .kv_heads = problem[8],
+            .head_dim = problem[9],
+            .rotary_dim = problem[10],
+            .tokens = problem[11],
+            .q_tokens = problem[12],
+            .kv_len = problem[13]};
 }
 
 /// The whole call, as most kernels take it.

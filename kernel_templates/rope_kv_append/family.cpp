@@ -21,6 +21,7 @@ std::string validate(const Problem& problem) {
         return "rotary_dim is " + std::to_string(p.rotary_dim) + "; allowed: at most head_dim, " +
                std::to_string(p.head_dim);
     }
+    if (p.unit_offset && !p.norm) return "unit_offset is yes; allowed without a norm: no";
     if (p.tokens > max_token_heads / p.all_heads()) {
         return "tokens x (heads + 2 kv_heads) is " + std::to_string(p.tokens) + " x " +
                std::to_string(p.all_heads()) + "; allowed: less than 2^31";

@@ -14,6 +14,7 @@ rope_kv_append = family(
                "partners of a rotation: half: elements i and i + rotary_dim / 2; interleaved: neighbours",
                default="half", enum="RopeStyle"),
         flag("norm", "an RMSNorm over each head of q and k ahead of the rotation"),
+        flag("unit_offset", "adds 1 to the norms' weights, in fp32", quiet_default=True),
         flag("slots", "no: a sequence's new tokens are its last; yes: a position and a slot for each token"),
         extent("page_size", 0, 65536, "tokens a page of the cache; 0: contiguous", default=0),
         extent("heads", 1, 1024, "heads of q"),
@@ -70,7 +71,7 @@ rope_kv_append_operator = operator(
     says="The rotary embedding of new queries and keys, and the append of keys and values to a KV cache, in "
          "one launch: a pair (x, y) of a token at position p becomes (x cos - y sin, y cos + x sin) with row "
          "p of the tables. With a norm each head of q and k is normalized first: x * rsqrt(mean(x^2) + "
-         "epsilon) * weight.\n\n"
+         "epsilon) * weight. With unit_offset, as in Gemma 3, a weight counts as 1 + weight.\n\n"
          "A token whose position is negative, or has no row in the tables, is left out altogether; of one "
          "for which the cache has no room, page or slot, only the query is written.",
     fields=[
@@ -86,6 +87,7 @@ rope_kv_append_operator = operator(
         flag_field("slots", "each token has its position and its slot in the cache; else every sequence has "
                             "q_len new tokens, the last of its kv_lengths"),
         integer("page_size", 0, "tokens of a page of the cache; 0: not paged"),
+        flag_field("unit_offset", "with a norm: its weights count as 1 + weight, which is not rounded"),
     ],
     call=call(
         "RopeKvAppend",

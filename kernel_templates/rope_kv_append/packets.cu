@@ -84,11 +84,12 @@ struct Values {
             second[i] *= factor;
         }
     }
-    __device__ void multiply(const Values& factors) {
+    /// By a norm's weights.
+    __device__ void multiply(const Values& weights) {
 #pragma unroll
         for (int i = 0; i < vector; ++i) {
-            first[i] *= factors.first[i];
-            second[i] *= factors.second[i];
+            first[i] *= counted(weights.first[i]);
+            second[i] *= counted(weights.second[i]);
         }
     }
 

@@ -56,7 +56,7 @@ __device__ inline void run(const Tensors& tensors) {
     const float factor = normalizes ? norm_factor(from, lane, tensors.epsilon) : 1.0f;
     const auto read = [&](int column) {
         const float value = to_float(from[column]);
-        return normalizes ? value * factor * to_float(head.norm_weight(tensors)[column]) : value;
+        return normalizes ? value * factor * counted(to_float(head.norm_weight(tensors)[column])) : value;
     };
     const auto hand_on = [&](auto write) {
         if (!head.is_v) rotate(tensors, place.position, lane, read, write);

@@ -15,7 +15,7 @@ __device__ inline double value_of(const Tensors& tensors, const Head& head, cons
         squares += x * x;
     }
     const double factor = 1.0 / sqrt(squares / head_dim + static_cast<double>(tensors.epsilon));
-    return value * factor * static_cast<double>(to_float(head.norm_weight(tensors)[column]));
+    return value * factor * counted(static_cast<double>(to_float(head.norm_weight(tensors)[column])));
 }
 
 __device__ inline double rotated(const Tensors& tensors, const Head& head, const Element* from, int position,

@@ -24,6 +24,11 @@ using Cached = Conditional<quantized, fp8, Element>::type;
 
 inline constexpr bool interleaved = Shape::style != 0;
 inline constexpr bool has_norm = Shape::norm != 0;
+/// What a norm's weight counts as.
+template <class T>
+__device__ inline T counted(T weight) {
+    return Shape::unit_offset != 0 ? T(1) + weight : weight;
+}
 inline constexpr bool has_slots = Shape::slots != 0;
 inline constexpr bool paged = Shape::page_size != 0;
 inline constexpr int page_size = paged ? static_cast<int>(Shape::page_size) : 1;

@@ -37,6 +37,11 @@ void read_falcon(const Keys& keys, Model& model) {
     check_kv_heads(keys, model, {"num_kv_heads"});
 }
 
+/// Logits are multiplied by a number below 1.
+void read_cohere(const Keys& keys, Model& model) {
+    model.logit_divisor = 1 / keys.positive({"logit_scale"}).value_or(0.0625);
+}
+
 void read_mpt(const Keys& keys, Model& model) {
     model.intermediate_size = keys.size({"expansion_ratio"}).value_or(4) * model.hidden_size;
     if (model.intermediate_size > 4 * max_model_size) keys.fail({"expansion_ratio"}, "is too large");
@@ -117,7 +122,8 @@ const std::vector<Architecture> entries{
                    .output_bias = attention_bias,
                    .qk_norm = {{"use_qk_norm"}},
                    .head_norm = HeadNorm::own},
-     .numbers = {"logit_scale", "model_max_length"}},
+     .numbers = {"model_max_length"},
+     .more = read_cohere},
     {.model_type = "cohere2",
      .says = "Command R7B, Command A",
      .norms = {.family = "layernorm", .epsilon = {"layer_norm_eps"}, .otherwise = 1e-5},
@@ -134,8 +140,9 @@ const std::vector<Architecture> entries{
               {"use_gated_activation", true},
               {"use_parallel_embedding", false},
               {"position_embedding_type", "rope_gptj"}},
-     .numbers = {"logit_scale", "model_max_length", "order_of_interleaved_layers", "rotary_pct",
-                 "layer_switch", "use_embedding_sharing"}},
+     .numbers = {"model_max_length", "order_of_interleaved_layers", "rotary_pct", "layer_switch",
+                 "use_embedding_sharing"},
+     .more = read_cohere},
     {.model_type = "falcon",
      .says = "Falcon",
      .sizes = {.hidden = {{"hidden_size", "n_embed"}},

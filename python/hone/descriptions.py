@@ -68,6 +68,7 @@ class AttentionAppend(OfAttentionAppend):
     softcap: bool = False  # scores s become softcap * tanh(s / softcap), after scale
     window: int = 0  # most keys that a query sees, its own included; 0: all
     page_size: int = 0  # tokens of a page of the cache; 0: not paged
+    unit_offset: bool = False  # with a norm: its weights count as 1 + weight, which is not rounded
 
     C_NAME = "attention_append"
     STRUCT = structs.AttentionAppend
@@ -429,6 +430,7 @@ class RopeKvAppend(OfRopeKvAppend):
     """The rotary embedding of new queries and keys, and the append of keys and values to a KV cache, in one
     launch: a pair (x, y) of a token at position p becomes (x cos - y sin, y cos + x sin) with row p of the
     tables. With a norm each head of q and k is normalized first: x * rsqrt(mean(x^2) + epsilon) * weight.
+    With unit_offset, as in Gemma 3, a weight counts as 1 + weight.
 
     A token whose position is negative, or has no row in the tables, is left out altogether; of one for which
     the cache has no room, page or slot, only the query is written.
@@ -447,6 +449,7 @@ class RopeKvAppend(OfRopeKvAppend):
     # last of its kv_lengths
     slots: bool = False
     page_size: int = 0  # tokens of a page of the cache; 0: not paged
+    unit_offset: bool = False  # with a norm: its weights count as 1 + weight, which is not rounded
 
     C_NAME = "rope_kv_append"
     STRUCT = structs.RopeKvAppend

@@ -373,6 +373,7 @@ def rope_kv_append(
     """The rotary embedding of new queries and keys, and the append of keys and values to a KV cache, in one
     launch: a pair (x, y) of a token at position p becomes (x cos - y sin, y cos + x sin) with row p of the
     tables. With a norm each head of q and k is normalized first: x * rsqrt(mean(x^2) + epsilon) * weight.
+    With unit_offset, as in Gemma 3, a weight counts as 1 + weight.
 
     A token whose position is negative, or has no row in the tables, is left out altogether; of one for which
     the cache has no room, page or slot, only the query is written.

@@ -60,7 +60,8 @@ AttentionAppend from_c(const hone_attention_append& given) {
             .norm = flag_from("norm", given.norm),
             .softcap = flag_from("softcap", given.softcap),
             .window = given.window,
-            .page_size = given.page_size};
+            .page_size = given.page_size,
+            .unit_offset = flag_from("unit_offset", given.unit_offset)};
 }
 
 Attention from_c(const hone_attention& given) {
@@ -246,7 +247,8 @@ RopeKvAppend from_c(const hone_rope_kv_append& given) {
             .style = rope_style_from("style", given.style),
             .norm = flag_from("norm", given.norm),
             .slots = flag_from("slots", given.slots),
-            .page_size = given.page_size};
+            .page_size = given.page_size,
+            .unit_offset = flag_from("unit_offset", given.unit_offset)};
 }
 
 Sample from_c(const hone_sample& given) {

@@ -4,7 +4,7 @@
 
 #include "runtime/hone.h"
 
-static_assert(sizeof(hone_attention_append) == 88);
+static_assert(sizeof(hone_attention_append) == 96);
 static_assert(offsetof(hone_attention_append, struct_size) == 0);
 static_assert(offsetof(hone_attention_append, dtype) == 4);
 static_assert(offsetof(hone_attention_append, heads) == 8);
@@ -19,6 +19,7 @@ static_assert(offsetof(hone_attention_append, style) == 72);
 static_assert(offsetof(hone_attention_append, norm) == 76);
 static_assert(offsetof(hone_attention_append, softcap) == 80);
 static_assert(offsetof(hone_attention_append, reserved) == 84);
+static_assert(offsetof(hone_attention_append, unit_offset) == 88);
 static_assert(sizeof(hone_attention_append_args) == 232);
 static_assert(offsetof(hone_attention_append_args, struct_size) == 0);
 static_assert(offsetof(hone_attention_append_args, scale) == 4);
@@ -410,7 +411,7 @@ static_assert(offsetof(hone_rms_norm_backward_args, dy_stride) == 64);
 static_assert(offsetof(hone_rms_norm_backward_args, x_stride) == 72);
 static_assert(offsetof(hone_rms_norm_backward_args, dsum_stride) == 80);
 static_assert(offsetof(hone_rms_norm_backward_args, dx_stride) == 88);
-static_assert(sizeof(hone_rope_kv_append) == 72);
+static_assert(sizeof(hone_rope_kv_append) == 80);
 static_assert(offsetof(hone_rope_kv_append, struct_size) == 0);
 static_assert(offsetof(hone_rope_kv_append, dtype) == 4);
 static_assert(offsetof(hone_rope_kv_append, heads) == 8);
@@ -423,6 +424,7 @@ static_assert(offsetof(hone_rope_kv_append, kv_dtype) == 56);
 static_assert(offsetof(hone_rope_kv_append, style) == 60);
 static_assert(offsetof(hone_rope_kv_append, norm) == 64);
 static_assert(offsetof(hone_rope_kv_append, slots) == 68);
+static_assert(offsetof(hone_rope_kv_append, unit_offset) == 72);
 static_assert(sizeof(hone_rope_kv_append_args) == 264);
 static_assert(offsetof(hone_rope_kv_append_args, struct_size) == 0);
 static_assert(offsetof(hone_rope_kv_append_args, epsilon) == 4);

@@ -42,6 +42,7 @@ struct AttentionAppend {
     bool softcap = false;        ///< scores s become softcap * tanh(s / softcap), after scale
     std::int64_t window = 0;     ///< most keys that a query sees, its own included; 0: all
     std::int64_t page_size = 0;  ///< tokens of a page of the cache; 0: not paged
+    bool unit_offset = false;    ///< with a norm: its weights count as 1 + weight, which is not rounded
 };
 
 /// How much one call is of.

@@ -21,25 +21,36 @@ namespace hone {
 ///   yarn    f for pairs that turn more than beta_fast times within original_max_position, f / factor for
 ///   those that
 ///           turn less than beta_slow times, a linear ramp over the pairs' numbers in between, whose ends are
-///           rounded outwards; cos and sin times attention_factor (Peng et al., arXiv:2309.00071, and their
-///           code)
+///           rounded outwards unless whole_ends is false; cos and sin times attention_factor (Peng et al.,
+///           arXiv:2309.00071, and their code)
+///   longrope  f / short_factors[i] in tables of up to original_max_position positions, f / long_factors[i]
+///           in longer ones; cos and sin times attention_factor (Ding et al., arXiv:2402.13753)
 struct RopeScaling {
-    enum class Kind : std::uint8_t { none, linear, llama3, yarn };
+    enum class Kind : std::uint8_t { none, linear, llama3, yarn, longrope };
 
     Kind kind = Kind::none;
     double factor = 1;                 ///< at least 1; new length over original length
-    double original_max_position = 0;  ///< llama3 and yarn: positions that the model was first trained on
+    double original_max_position = 0;  ///< of all but linear: positions that the model was first trained on
     double low_freq_factor = 1;        ///< llama3: less than high_freq_factor
     double high_freq_factor = 4;       ///< llama3
     double beta_fast = 32;             ///< yarn: more than beta_slow
     double beta_slow = 1;              ///< yarn
-    double attention_factor = 0;       ///< yarn: 0 means 0.1 ln(factor) + 1, as the paper recommends
+    bool whole_ends = true;            ///< yarn
+    /// yarn: 0 means 0.1 ln(factor) + 1, as the paper recommends; longrope: 0 means
+    /// sqrt(1 + ln(factor) / ln(original_max_position)).
+    double attention_factor = 0;
+    std::vector<double> short_factors;  ///< longrope: one a pair, above 0
+    std::vector<double> long_factors;   ///< the same
+
+    friend bool operator==(const RopeScaling&, const RopeScaling&) = default;
 };
 
-/// Radians a position of each pair, [rotary_dim / 2]. Throws Error (bad_argument) for an odd or negative
-/// rotary_dim, a base of 1 or less, or a scaling as above forbids.
+/// Radians a position of each pair, [rotary_dim / 2], in a table of so many positions, which longrope alone
+/// asks. Throws Error (bad_argument) for an odd or negative rotary_dim, a base of 1 or less, or a scaling as
+/// above forbids.
 [[nodiscard]] std::vector<double> rope_frequencies(std::int64_t rotary_dim, double base,
-                                                   const RopeScaling& scaling = {});
+                                                   const RopeScaling& scaling = {},
+                                                   std::int64_t positions = 0);
 
 /// cos [positions, rotary_dim / 2], then sin, the same: `positions * rotary_dim` floats. Angles and their
 /// functions are computed in double and rounded once, at any position. Throws as rope_frequencies, and where

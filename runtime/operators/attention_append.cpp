@@ -15,6 +15,7 @@ Problem attention_append_problem(const AttentionAppend& description) {
                             {{"dtype", dtype_name(description.dtype)},
                              {"style", word(description.style)},
                              {"norm", yes_no(description.norm)},
+                             {"unit_offset", yes_no(description.unit_offset)},
                              {"window", description.window},
                              {"softcap", yes_no(description.softcap)},
                              {"page_size", description.page_size},

@@ -16,6 +16,7 @@ Problem append_problem(const RopeKvAppend& description) {
                              {"kv_dtype", word(description.kv_dtype)},
                              {"style", word(description.style)},
                              {"norm", yes_no(description.norm)},
+                             {"unit_offset", yes_no(description.unit_offset)},
                              {"slots", yes_no(description.slots)},
                              {"page_size", description.page_size},
                              {"heads", description.heads},

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <iterator>
+#include <vector>
 
 namespace hone::runtime {
 namespace {
@@ -37,15 +39,33 @@ Wrong wrong_yarn(const RopeScaling& s) {
     return below("attention_factor", s.attention_factor, 0);
 }
 
+Wrong wrong_factors(std::string_view name, const std::vector<double>& factors, std::int64_t rotary_dim) {
+    if (std::ssize(factors) != rotary_dim / 2)
+        return WrongScaling{name, static_cast<double>(factors.size()),
+                            fmt::format("{} of them, one a pair", rotary_dim / 2)};
+    for (const double factor : factors) {
+        if (!(factor > 0 && std::isfinite(factor))) return WrongScaling{name, factor, "above 0"};
+    }
+    return std::nullopt;
+}
+
+Wrong wrong_longrope(const RopeScaling& s, std::int64_t rotary_dim) {
+    if (Wrong wrong = below("original_max_position", s.original_max_position, 2)) return wrong;
+    if (Wrong wrong = below("attention_factor", s.attention_factor, 0)) return wrong;
+    if (Wrong wrong = wrong_factors("short_factors", s.short_factors, rotary_dim)) return wrong;
+    return wrong_factors("long_factors", s.long_factors, rotary_dim);
+}
+
 }  // namespace
 
-std::optional<WrongScaling> wrong_scaling(const RopeScaling& scaling) {
+std::optional<WrongScaling> wrong_scaling(const RopeScaling& scaling, std::int64_t rotary_dim) {
     using Kind = RopeScaling::Kind;
     if (scaling.kind == Kind::none) return std::nullopt;
     if (Wrong wrong = below("factor", scaling.factor, 1)) return wrong;
     if (scaling.kind == Kind::linear) return std::nullopt;
     if (Wrong wrong = below("original_max_position", scaling.original_max_position, 1)) return wrong;
-    return scaling.kind == Kind::llama3 ? wrong_llama3(scaling) : wrong_yarn(scaling);
+    if (scaling.kind == Kind::llama3) return wrong_llama3(scaling);
+    return scaling.kind == Kind::yarn ? wrong_yarn(scaling) : wrong_longrope(scaling, rotary_dim);
 }
 
 }  // namespace hone::runtime

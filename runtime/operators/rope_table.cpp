@@ -26,7 +26,7 @@ void check(std::int64_t rotary_dim, double base, const RopeScaling& scaling) {
     require(rotary_dim >= 0 && rotary_dim % 2 == 0, "rotary_dim", static_cast<double>(rotary_dim),
             "even numbers from 0 on");
     require(base > 1 && std::isfinite(base), "base", base, "finite numbers above 1");
-    if (const std::optional<runtime::WrongScaling> wrong = runtime::wrong_scaling(scaling))
+    if (const std::optional<runtime::WrongScaling> wrong = runtime::wrong_scaling(scaling, rotary_dim))
         require(false, wrong->name, wrong->value, fmt::format("finite numbers {}", wrong->allowed));
 }
 
@@ -44,13 +44,23 @@ double yarn_pair(double turns, std::int64_t rotary_dim, double base, const RopeS
 }
 
 double yarn_share(std::int64_t pair, std::int64_t rotary_dim, double base, const RopeScaling& scaling) {
-    const double first = std::max(std::floor(yarn_pair(scaling.beta_fast, rotary_dim, base, scaling)), 0.0);
-    const double last = std::min(std::ceil(yarn_pair(scaling.beta_slow, rotary_dim, base, scaling)),
-                                 static_cast<double>(rotary_dim - 1));
+    const double begin = yarn_pair(scaling.beta_fast, rotary_dim, base, scaling);
+    const double end = yarn_pair(scaling.beta_slow, rotary_dim, base, scaling);
+    const double first = std::max(scaling.whole_ends ? std::floor(begin) : begin, 0.0);
+    const double last =
+        std::min(scaling.whole_ends ? std::ceil(end) : end, static_cast<double>(rotary_dim - 1));
     const double width = std::max(last - first, 0.001);  // a step where the ends meet
     return 1 - std::clamp((static_cast<double>(pair) - first) / width, 0.0, 1.0);
 }
 
+/// The frequency of each pair of a table of so many positions.
+double longrope(std::int64_t pair, double frequency, std::int64_t positions, const RopeScaling& scaling) {
+    const bool is_long = static_cast<double>(positions) > scaling.original_max_position;
+    const std::vector<double>& factors = is_long ? scaling.long_factors : scaling.short_factors;
+    return frequency / factors[static_cast<std::size_t>(pair)];
+}
+
+/// Of the other kinds.
 double kept_share(std::int64_t pair, std::int64_t rotary_dim, double base, double frequency,
                   const RopeScaling& scaling) {
     switch (scaling.kind) {
@@ -58,23 +68,32 @@ double kept_share(std::int64_t pair, std::int64_t rotary_dim, double base, doubl
         case RopeScaling::Kind::linear: return 0;
         case RopeScaling::Kind::llama3: return llama3_share(frequency, scaling);
         case RopeScaling::Kind::yarn: return yarn_share(pair, rotary_dim, base, scaling);
+        case RopeScaling::Kind::longrope: break;
     }
     throw Error("kind is no kind of scaling", "rope_table", "use an enumerator of RopeScaling::Kind",
                 ErrorKind::bad_argument);
 }
 
 double amplitude(const RopeScaling& scaling) {
-    if (scaling.kind != RopeScaling::Kind::yarn) return 1;
-    return scaling.attention_factor != 0 ? scaling.attention_factor : 0.1 * std::log(scaling.factor) + 1;
+    const bool is_yarn = scaling.kind == RopeScaling::Kind::yarn;
+    if (!is_yarn && scaling.kind != RopeScaling::Kind::longrope) return 1;
+    if (scaling.attention_factor != 0) return scaling.attention_factor;
+    const double stretch = std::log(scaling.factor);
+    return is_yarn ? 0.1 * stretch + 1 : std::sqrt(1 + stretch / std::log(scaling.original_max_position));
 }
 
 }  // namespace
 
-std::vector<double> rope_frequencies(std::int64_t rotary_dim, double base, const RopeScaling& scaling) {
+std::vector<double> rope_frequencies(std::int64_t rotary_dim, double base, const RopeScaling& scaling,
+                                     std::int64_t positions) {
     check(rotary_dim, base, scaling);
     std::vector<double> frequencies(static_cast<std::size_t>(rotary_dim / 2));
     for (std::int64_t pair = 0; pair < rotary_dim / 2; ++pair) {
         const double plain = std::pow(base, -2 * static_cast<double>(pair) / static_cast<double>(rotary_dim));
+        if (scaling.kind == RopeScaling::Kind::longrope) {
+            frequencies[static_cast<std::size_t>(pair)] = longrope(pair, plain, positions, scaling);
+            continue;
+        }
         const double kept = kept_share(pair, rotary_dim, base, plain, scaling);
         frequencies[static_cast<std::size_t>(pair)] = plain * (kept + (1 - kept) / scaling.factor);
     }
@@ -83,7 +102,7 @@ std::vector<double> rope_frequencies(std::int64_t rotary_dim, double base, const
 
 std::vector<float> rope_table(std::int64_t rotary_dim, double base, std::int64_t positions,
                               const RopeScaling& scaling) {
-    const std::vector<double> frequencies = rope_frequencies(rotary_dim, base, scaling);
+    const std::vector<double> frequencies = rope_frequencies(rotary_dim, base, scaling, positions);
     require(positions >= 1 && positions <= max_elements / std::max<std::int64_t>(rotary_dim, 1), "positions",
             static_cast<double>(positions), "1 to 2^32 / rotary_dim");
     const double scale = amplitude(scaling);

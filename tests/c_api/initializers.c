@@ -25,7 +25,8 @@ static int attention_append_differs(void) {
            made.style != wanted.style ||
            made.norm != wanted.norm ||
            made.softcap != wanted.softcap ||
-           made.reserved != wanted.reserved;
+           made.reserved != wanted.reserved ||
+           made.unit_offset != wanted.unit_offset;
 }
 
 static int attention_append_args_differs(void) {
@@ -591,7 +592,8 @@ static int rope_kv_append_differs(void) {
            made.kv_dtype != wanted.kv_dtype ||
            made.style != wanted.style ||
            made.norm != wanted.norm ||
-           made.slots != wanted.slots;
+           made.slots != wanted.slots ||
+           made.unit_offset != wanted.unit_offset;
 }
 
 static int rope_kv_append_args_differs(void) {

@@ -68,6 +68,7 @@ class TensorFile {
 
     Entry& operator[](const std::string& name) { return entries_[name]; }
     void erase(const std::string& name) { entries_.erase(name); }
+    [[nodiscard]] const std::map<std::string, Entry>& entries() const { return entries_; }
 
     void set(const std::string& name, std::vector<std::uint64_t> shape,
              const std::vector<std::uint32_t>& words) {

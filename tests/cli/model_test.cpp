@@ -119,9 +119,7 @@ TEST_CASE("an unknown model_type is refused with its name, and an unknown key wa
 TEST_CASE("tune warns of what has no kernel and tunes the rest") {
     const Sandbox sandbox;
     sandbox.write("oss.json", changed("gpt-oss-20b", "quantization_config", {{"quant_method", "mxfp4"}}));
-    CHECK(sandbox.run({"tune", "oss.json", "--dry-run"}).code == 2);
-    CHECK(has_word(sandbox.run({"model", "oss.json"}).err, "quant_method is \"mxfp4\""));
-    const Ended dense = sandbox.run({"tune", "oss.json", "--dry-run", "--format", "dense", "--tokens", "16"});
+    const Ended dense = sandbox.run({"tune", "oss.json", "--dry-run", "--tokens", "16"});
     CHECK(dense.code == 0);
     CHECK(
         has_word(dense.out, "expert_linear dtype=bf16 activation=swiglu_oai gated=yes bias=yes gather=yes"));
@@ -129,8 +127,7 @@ TEST_CASE("tune warns of what has no kernel and tunes the rest") {
         dense.out,
         "attention_decode dtype=bf16 kv_dtype=same causal=yes window=128 softcap=no lse=no sinks=yes"));
     CHECK(has_word(dense.out, "in=2880 out=5120"));
-    const nlohmann::json json =
-        sandbox.run({"tune", "oss.json", "--dry-run", "--format", "dense", "--json"}).json();
+    const nlohmann::json json = sandbox.run({"tune", "oss.json", "--dry-run", "--json"}).json();
     CHECK(json["data"]["without_family"].empty());
     const Ended scout = sandbox.run({"tune", "llama-4-scout", "--dry-run", "--tokens", "16"});
     CHECK(scout.code == 0);

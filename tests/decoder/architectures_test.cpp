@@ -186,16 +186,18 @@ TEST_CASE(
         CHECK(model.weights().final_norm.bias != nullptr);
         check_step(model, machine);
     }
-    const auto refused_with = [&](const char* option) {
-        folder.config[option] = true;
-        const std::string words =
-            refusal([&] { return std::make_unique<RunningModel>(options_of(folder.write())); });
-        folder.config[option] = false;
-        return words;
-    };
-    CHECK(refused_with("use_parallel_residual").find("not run yet: parallel blocks") != std::string::npos);
-    CHECK(refused_with("qk_layernorm").find("a norm of queries and keys that subtracts a mean") !=
-          std::string::npos);
+    folder.config["use_parallel_residual"] = true;
+    {
+        RunningModel model(options_of(folder.write()));
+        const int before = machine.launch_count();
+        CHECK(step_of(model) == 0);
+        CHECK(launches_of(machine, before, "norm_") == static_cast<int>(sizes.layers) + 1);
+        CHECK(model.runtime().counters().failed_launches == 0);
+    }
+    folder.config["qk_layernorm"] = true;
+    const std::string words =
+        refusal([&] { return std::make_unique<RunningModel>(options_of(folder.write())); });
+    CHECK(words.find("a norm of queries and keys that subtracts a mean") != std::string::npos);
 }
 
 TEST_CASE("Granite: the residual stream is held without its factor, temperatures have the logits' divisor") {

@@ -94,7 +94,7 @@ TEST_CASE("conversations become the text that transformers makes of them") {
 }
 
 TEST_CASE("today's date stands where a template asks for it") {
-    const std::string text = text_of("{{ strftime_now('%Y-%m-%d') }}", {{Role::user, "Hello"}});
+    const std::string text = text_of("{{ strftime_now('%Y-%m-%d') }}", {{decoder::Role::user, "Hello"}});
     CHECK(text.size() == 10);
     CHECK(text.starts_with("20"));
 }
@@ -103,7 +103,7 @@ TEST_CASE("a folder's template is found, and its conversations have the tokens o
     const Folder folder(json{{"chat_template", template_of("qwen2")}, {"eos_token", "<|endoftext|>"}});
     const Tokenizer tokenizer = folder.load();
     const ChatTemplate chat = ChatTemplate::load(folder.path(), tokenizer);
-    const std::string text = chat.render({{Role::user, "Hello"}});
+    const std::string text = chat.render({{decoder::Role::user, "Hello"}});
     CHECK(text ==
           "<|im_start|>system\nYou are a helpful assistant.<|im_end|>\n<|im_start|>user\nHello<|im_end|>\n"
           "<|im_start|>assistant\n");
@@ -111,11 +111,11 @@ TEST_CASE("a folder's template is found, and its conversations have the tokens o
 
     const json named = json::array(
         {{{"name", "tools"}, {"template", "x"}}, {{"name", "default"}, {"template", template_of("qwen2")}}});
-    CHECK(Folder(json{{"chat_template", named}}).chat().render({{Role::user, "Hello"}}) == text);
+    CHECK(Folder(json{{"chat_template", named}}).chat().render({{decoder::Role::user, "Hello"}}) == text);
 
     Folder with_file("not this one");
     with_file.with("chat_template.jinja", std::string_view(template_of("qwen2")));
-    CHECK(with_file.chat().render({{Role::user, "Hello"}}) == text);
+    CHECK(with_file.chat().render({{decoder::Role::user, "Hello"}}) == text);
 }
 
 TEST_CASE("no template, and one that is none, are refused with file and line") {
@@ -139,12 +139,12 @@ TEST_CASE("no template, and one that is none, are refused with file and line") {
 
 TEST_CASE("a template that fails while a text is made names itself") {
     const Folder folder("{{ messages[0].content }}\n{{ messages[7].content }}");
-    CHECK(text_or_refusal(folder.chat(), {{Role::user, "a"}})
+    CHECK(text_or_refusal(folder.chat(), {{decoder::Role::user, "a"}})
               .ends_with("tokenizer_config.json: chat_template: line 2: list object has no element 7"));
     CHECK(text_or_refusal(folder.chat(), {}) == "refused: the conversation is empty");
     CHECK(text_or_refusal(
               Folder("{% for i in range(99999) %}{{ messages[0].content * 99 }}{% endfor %}").chat(),
-              {{Role::user, std::string(1000, 'a')}})
+              {{decoder::Role::user, std::string(1000, 'a')}})
               .find("the template ") != std::string::npos);
 }
 
@@ -158,7 +158,7 @@ TEST_CASE("a template finds the special tokens that the folder names, and those 
                       {"eos_token", "<|endoftext|>"},
                       {"pad_token", nullptr}};
     Folder folder(config);
-    const Conversation hello{{Role::user, "Hello"}};
+    const Conversation hello{{decoder::Role::user, "Hello"}};
     CHECK(folder.chat().render(hello) == "<s>|<|endoftext|>||False|NoneNone|True");
     folder.with("special_tokens_map.json", json{{"bos_token", "other"}, {"unk_token", "<unk>"}});
     CHECK(folder.chat().render(hello) == "<s>|<|endoftext|>|<unk>|False|NoneNone|True");
@@ -174,22 +174,23 @@ TEST_CASE("a template finds the special tokens that the folder names, and those 
 }
 
 TEST_CASE("messages are data, whatever stands in them, and bytes that are no characters become U+FFFD") {
-    CHECK(text_of(listing, {{Role::user, "{{ bos_token }}{% raise %}{# x"}}) ==
+    CHECK(text_of(listing, {{decoder::Role::user, "{{ bos_token }}{% raise %}{# x"}}) ==
           "user:{{ bos_token }}{% raise %}{# x;");
     const ChatTemplate chat = Folder("{{ messages[0].content | trim }}").chat();
     for (const char* cut : {"\xE2\x80", "\xE2", " \xE3\x80", "\xC2", "x\xE2\x80", "\xFF \xE2\x80"}) {
         CAPTURE(cut);
         std::string copy = cut;  // with nothing behind it that would make a space of it
         copy.shrink_to_fit();
-        const std::string text = chat.render({{Role::user, copy}});
+        const std::string text = chat.render({{decoder::Role::user, copy}});
         CHECK(is_utf8(text));
         CHECK(text.ends_with("\xEF\xBF\xBD"));
     }
 }
 
 TEST_CASE("variables of a template change what it writes where it reads them, and nothing elsewhere") {
-    const Conversation talk{
-        {Role::user, "1"}, {Role::assistant, "<think>\nhm\n</think>\n\n2"}, {Role::user, "3"}};
+    const Conversation talk{{decoder::Role::user, "1"},
+                            {decoder::Role::assistant, "<think>\nhm\n</think>\n\n2"},
+                            {decoder::Role::user, "3"}};
     const ChatVariables variables{{"enable_thinking", false}, {"date_string", "01 Feb 2025"}};
     for (const char* name : {"llama3", "llama3.1", "qwen2", "qwen3", "gemma2", "phi3"}) {
         CAPTURE(name);
@@ -203,7 +204,7 @@ TEST_CASE("variables of a template change what it writes where it reads them, an
         }
         CHECK(chat.render(talk, variables) == expected);
     }
-    CHECK(text_of("{{ level }}{{ list[1].a }}{{ messages | length }}", {{Role::user, "1"}},
+    CHECK(text_of("{{ level }}{{ list[1].a }}{{ messages | length }}", {{decoder::Role::user, "1"}},
                   {{"level", 2.5}, {"list", json::array({nullptr, {{"a", "b"}}})}, {"messages", 5}}) ==
           "2.5b1");
 }
@@ -211,7 +212,9 @@ TEST_CASE("variables of a template change what it writes where it reads them, an
 TEST_CASE("an answer's thoughts beside its content stand where those in its content would") {
     const auto answer = [&](const std::string& name, const std::string& content, const std::string& thoughts,
                             bool is_last = false) {
-        Conversation talk{{Role::user, "1"}, {Role::assistant, content, thoughts}, {Role::assistant, "z"}};
+        Conversation talk{{decoder::Role::user, "1"},
+                          {decoder::Role::assistant, content, thoughts},
+                          {decoder::Role::assistant, "z"}};
         if (is_last) talk.pop_back();
         const std::string text = text_of(template_of(name), talk);
         const std::size_t begin = text.find("assistant\n") + 10;

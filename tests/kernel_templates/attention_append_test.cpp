@@ -27,6 +27,9 @@ TEST_CASE("the fields of attention_append stand in their order, with their defau
                                "norm=no")) ==
           "attention_append dtype=bf16 style=half norm=no window=0 softcap=no page_size=0 heads=4 kv_heads=2 "
           "head_dim=64 rotary_dim=64 batch=1 kv_len=9");
+    CHECK(to_string(problem_of("heads=4 kv_heads=2 head_dim=64 rotary_dim=64 batch=1 kv_len=9 dtype=bf16 "
+                               "norm=yes unit_offset=yes"))
+              .starts_with("attention_append dtype=bf16 style=half norm=yes unit_offset=yes window=0"));
 }
 
 TEST_CASE("attention_append refuses what it cannot mean, in words") {
@@ -37,6 +40,8 @@ TEST_CASE("attention_append refuses what it cannot mean, in words") {
           std::string::npos);
     CHECK(refused("heads=4 kv_heads=3 head_dim=64 rotary_dim=64" + rest).find("kv_heads=3") !=
           std::string::npos);
+    CHECK(refused("heads=4 kv_heads=2 head_dim=64 rotary_dim=64 unit_offset=yes" + rest)
+              .find("unit_offset is yes; allowed without a norm: no") != std::string::npos);
 }
 
 TEST_CASE("what attention_append leaves to attention_decode is a problem of that family") {

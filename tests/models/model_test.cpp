@@ -7,6 +7,7 @@
 #include <fstream>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "models/error.h"
 #include "models/model_document.h"
@@ -31,6 +32,11 @@ Model from_json(const std::string& text) {
 }
 Model from_yaml(const std::string& text) {
     return model_from(ModelDocument::from_yaml(text, "model.yaml"), "test");
+}
+
+Rotations rotations_of(const std::string& text) {
+    const auto document = ModelDocument::from_json(text, "config.json");
+    return read_rotations(document, model_from(document, "test"));
 }
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
@@ -143,8 +149,7 @@ TEST_CASE("a file of very many keys is read in no time") {
 
 TEST_CASE("a scaling of rotations that is no object is refused, null is none") {
     const auto rotation_of = [](const std::string& value) {
-        return rotation_numbers(ModelDocument::from_json(
-            replaced(llama, "\"rope_scaling\": null", "\"rope_scaling\": " + value), "config.json"));
+        return rotations_of(replaced(llama, "\"rope_scaling\": null", "\"rope_scaling\": " + value)).full;
     };
     CHECK(rotation_of("null").scaling.kind == RopeScaling::Kind::none);
     CHECK(rotation_of(R"({"rope_type": "default"})").scaling.kind == RopeScaling::Kind::none);
@@ -162,17 +167,16 @@ TEST_CASE("a scaling of rotations that is no object is refused, null is none") {
             static_cast<void>(rotation_of(value)),
             ("config.json:4: rope_scaling is " + shown + "; allowed is an object, or null").c_str());
     }
-    CHECK_THROWS_WITH(static_cast<void>(rotation_of(R"({"rope_type": "longrope"})")),
-                      "config.json:4: rope_scaling.rope_type is \"longrope\"; allowed is default, linear, "
-                      "llama3 or yarn");
+    CHECK_THROWS_WITH(static_cast<void>(rotation_of(R"({"rope_type": "spiral"})")),
+                      "config.json:4: rope_scaling.rope_type is \"spiral\"; allowed is default, dynamic, "
+                      "linear, llama3, yarn or longrope");
 }
 
 TEST_CASE("a scaling of rotations that no angles can be made of is refused with the file and the value") {
     const auto error_of_scaling = [](const std::string& value) -> std::string {
         try {
-            static_cast<void>(rotation_numbers(ModelDocument::from_json(
-                replaced(llama, "\"rope_scaling\": null", "\"rope_scaling\": {" + value + "}"),
-                "config.json")));
+            static_cast<void>(
+                rotations_of(replaced(llama, "\"rope_scaling\": null", "\"rope_scaling\": {" + value + "}")));
         } catch (const ModelError& error) {
             return error.what();
         }
@@ -192,6 +196,62 @@ TEST_CASE("a scaling of rotations that no angles can be made of is refused with 
           says + "attention_factor -1; allowed is from 0 on");
     CHECK(error_of_scaling(yarn + R"("original_max_position_embeddings": 0.5)") ==
           says + "original_max_position_embeddings 0.5; allowed is from 1 on");
+}
+
+TEST_CASE("layers with a window turn by a base of their own where the architecture says so") {
+    const std::string gemma = R"({"model_type": "gemma3_text", "hidden_size": 640, "sliding_window": 512)";
+    const Rotations usual =
+        rotations_of(gemma + R"(, "rope_scaling": {"rope_type": "linear", "factor": 8}})");
+    CHECK(usual.full.base == 1e6);
+    CHECK(usual.full.scaling.kind == RopeScaling::Kind::linear);
+    CHECK(usual.windowed == RotationNumbers{.base = 10'000, .scaling = {}});
+    CHECK(rotations_of(gemma + R"(, "rope_local_base_freq": 5000})").windowed.base == 5000);
+
+    const Rotations newer = rotations_of(gemma + R"(, "rope_parameters": {
+        "full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 2000000},
+        "sliding_attention": {"rope_type": "default", "rope_theta": 7000}}})");
+    CHECK(newer.full.base == 2e6);
+    CHECK(newer.full.scaling.factor == 8);
+    CHECK(newer.windowed == RotationNumbers{.base = 7000, .scaling = {}});
+
+    const Rotations olmo = rotations_of(
+        replaced(llama, "\"rope_scaling\": null",
+                 R"("model_type": "olmo3", "rope_scaling": {"rope_type": "yarn", "factor": 8})"));
+    CHECK(olmo.full.scaling.kind == RopeScaling::Kind::yarn);
+    CHECK(olmo.windowed == RotationNumbers{.base = olmo.full.base, .scaling = {}});
+    CHECK(rotations_of(llama).windowed == rotations_of(llama).full);
+}
+
+TEST_CASE("longrope has a factor for each pair of short and of long contexts") {
+    const auto phi = [](const std::string& scaling) {
+        return replaced(llama, "\"rope_scaling\": null",
+                        "\"head_dim\": 4, \"original_max_position_embeddings\": 4096, \"rope_scaling\": {" +
+                            scaling + "}");
+    };
+    const RopeScaling scaling =
+        rotations_of(phi(R"("type": "su", "short_factor": [1, 1.5], "long_factor": [2, 4])")).full.scaling;
+    CHECK(scaling.kind == RopeScaling::Kind::longrope);
+    CHECK(scaling.factor == 2);  // 8192 of 4096
+    CHECK(scaling.original_max_position == 4096);
+    CHECK(scaling.short_factors == std::vector{1.0, 1.5});
+    CHECK(scaling.long_factors == std::vector{2.0, 4.0});
+    const std::pair<const char*, const char*> refused[]{
+        {R"("type": "longrope", "long_factor": [2, 4])", "needs short_factor, a list of 2 numbers"},
+        {R"("type": "longrope", "short_factor": 3, "long_factor": [2, 4])",
+         "short_factor is 3; allowed is a list of numbers"},
+        {R"("type": "longrope", "short_factor": [1], "long_factor": [2, 4])",
+         "has short_factor 1; allowed is 2 of them, one a pair"},
+        {R"("type": "longrope", "short_factor": [1, 1], "long_factor": [2, 0])",
+         "has long_factor 0; allowed is above 0"}};
+    for (const auto& [given, says] : refused) {
+        std::string error;
+        try {
+            static_cast<void>(rotations_of(phi(given)));
+        } catch (const ModelError& refusal) {
+            error = refusal.what();
+        }
+        CHECK(error.find(says) != std::string::npos);
+    }
 }
 
 TEST_CASE("a config.json has the files that older checkpoints have beside it") {

@@ -160,9 +160,10 @@ class AppendCase {
             squares += x[static_cast<std::size_t>(c)] * x[static_cast<std::size_t>(c)];
         }
         if (value("norm") != 0) {
+            const double offset = value("unit_offset") != 0 ? 1 : 0;
             for (std::int64_t c = 0; c < d; ++c)
-                x[static_cast<std::size_t>(c)] *=
-                    tensors_.at(weight).at(0, c) / std::sqrt(squares / static_cast<double>(d) + epsilon);
+                x[static_cast<std::size_t>(c)] *= (offset + tensors_.at(weight).at(0, c)) /
+                                                  std::sqrt(squares / static_cast<double>(d) + epsilon);
         }
         const std::int64_t half = value("rotary_dim") / 2;
         for (std::int64_t i = 0; i < half; ++i) {
@@ -322,6 +323,7 @@ TEST_CASE("small calls that append are right in every variant") {
     const std::string rest = " heads=8 kv_heads=2 head_dim=64 rotary_dim=64 kv_len=100";
     check("dtype=bf16 page_size=16" + rest, short_lengths, 3);
     check("dtype=fp16 page_size=0 norm=yes style=interleaved" + rest, short_lengths, 3);
+    check("dtype=bf16 page_size=16 norm=yes unit_offset=yes" + rest, short_lengths, 3);
     check(
         "dtype=fp32 page_size=16 norm=yes softcap=yes window=20 heads=6 kv_heads=2 head_dim=7 "
         "rotary_dim=6 kv_len=100",
@@ -332,7 +334,7 @@ TEST_CASE("calls that append are right for every head") {
     // Each head meets both styles, with and without a norm; both styles meet both in every second head.
     constexpr std::pair<const char*, const char*> ways[] = {
         {" style=half norm=no", " style=interleaved norm=yes"},
-        {" style=half norm=yes", " style=interleaved norm=no"}};
+        {" style=half norm=yes unit_offset=yes", " style=interleaved norm=no"}};
     std::size_t turn = 0;
     for (const char* head :
          {"head_dim=64 rotary_dim=64", "head_dim=80 rotary_dim=32", "head_dim=80 rotary_dim=80",

@@ -40,6 +40,7 @@ TEST_CASE("hone_attention_append: every member arrives, and numbers that are non
     c.softcap = 1;
     c.window = 8;
     c.page_size = 9;
+    c.unit_offset = 1;
     const AttentionAppend description = from_c(c);
     CHECK(description.heads == 2);
     CHECK(description.kv_heads == 3);
@@ -53,10 +54,12 @@ TEST_CASE("hone_attention_append: every member arrives, and numbers that are non
     CHECK(description.softcap == true);
     CHECK(description.window == 8);
     CHECK(description.page_size == 9);
+    CHECK(description.unit_offset == true);
     CHECK(refuses(c, &hone_attention_append::dtype));
     CHECK(refuses(c, &hone_attention_append::style));
     CHECK(refuses(c, &hone_attention_append::norm));
     CHECK(refuses(c, &hone_attention_append::softcap));
+    CHECK(refuses(c, &hone_attention_append::unit_offset));
     c.reserved = 1;
     CHECK_THROWS_AS(static_cast<void>(from_c(c)), Error);
 }
@@ -482,6 +485,7 @@ TEST_CASE("hone_rope_kv_append: every member arrives, and numbers that are none 
     c.norm = 1;
     c.slots = 1;
     c.page_size = 7;
+    c.unit_offset = 1;
     const RopeKvAppend description = from_c(c);
     CHECK(description.heads == 2);
     CHECK(description.kv_heads == 3);
@@ -494,11 +498,13 @@ TEST_CASE("hone_rope_kv_append: every member arrives, and numbers that are none 
     CHECK(description.norm == true);
     CHECK(description.slots == true);
     CHECK(description.page_size == 7);
+    CHECK(description.unit_offset == true);
     CHECK(refuses(c, &hone_rope_kv_append::dtype));
     CHECK(refuses(c, &hone_rope_kv_append::kv_dtype));
     CHECK(refuses(c, &hone_rope_kv_append::style));
     CHECK(refuses(c, &hone_rope_kv_append::norm));
     CHECK(refuses(c, &hone_rope_kv_append::slots));
+    CHECK(refuses(c, &hone_rope_kv_append::unit_offset));
 }
 
 TEST_CASE("hone_sample: every member arrives, and numbers that are none are refused") {

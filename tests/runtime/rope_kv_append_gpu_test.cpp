@@ -183,7 +183,9 @@ class RopeCase {
         if (value("norm") != 0) {
             const HostTensor& weight = tensors_.at(name == std::string("q") ? "q_weight" : "k_weight");
             const double factor = 1 / std::sqrt(squares / static_cast<double>(dim) + epsilon);
-            for (std::int64_t c = 0; c < dim; ++c) x[static_cast<std::size_t>(c)] *= factor * weight.at(0, c);
+            const double offset = value("unit_offset") != 0 ? 1 : 0;
+            for (std::int64_t c = 0; c < dim; ++c)
+                x[static_cast<std::size_t>(c)] *= factor * (offset + weight.at(0, c));
         }
         const std::int64_t half = value("rotary_dim") / 2;
         for (std::int64_t i = 0; i < half; ++i) {
@@ -291,6 +293,7 @@ TEST_CASE("rope_kv_append is right with norms, pages and codes") {
                 std::string(" heads=4 kv_heads=4 head_dim=64 tokens=21 q_tokens=3 kv_len=40 ") +
                 "page_size=" + page_size + " slots=" + slots;
             check_problem("dtype=bf16 norm=yes rotary_dim=64" + sizes, 1);
+            check_problem("dtype=bf16 norm=yes unit_offset=yes rotary_dim=64" + sizes, 1);
             check_problem("dtype=bf16 kv_dtype=fp8_e4m3 rotary_dim=64" + sizes, 1);
         }
     }

@@ -97,6 +97,25 @@ TEST_CASE("the frequencies of Llama 3.1 are those of its wavelengths") {
     CHECK(scaled[63] == doctest::Approx(3.068925988914511e-07).epsilon(1e-12));
 }
 
+TEST_CASE("longrope divides each pair by its factor, of short tables and of long ones") {
+    const RopeScaling scaling{.kind = Kind::longrope,
+                              .factor = 32,
+                              .original_max_position = 4096,
+                              .short_factors = {1, 1.25},
+                              .long_factors = {2, 40}};
+    const std::vector<double> plain = rope_frequencies(4, 10000);
+    CHECK(rope_frequencies(4, 10000, scaling, 4096) == std::vector{plain[0], plain[1] / 1.25});
+    CHECK(rope_frequencies(4, 10000, scaling, 4097) == std::vector{plain[0] / 2, plain[1] / 40});
+    const double amplitude = std::sqrt(1 + std::log(32.0) / std::log(4096.0));
+    CHECK(rope_table(4, 10000, 1, scaling)[0] == doctest::Approx(amplitude).epsilon(1e-7));
+    CHECK(rope_table(4, 10000, 4097, scaling)[3] ==
+          doctest::Approx(amplitude * std::cos(plain[1] / 40)).epsilon(1e-7));
+    RopeScaling wrong = scaling;
+    wrong.long_factors = {2};
+    CHECK(error_of(4, 10000, 8, wrong).find("long_factors is 1; allowed: finite numbers 2 of them") !=
+          std::string::npos);
+}
+
 TEST_CASE("YaRN keeps fast pairs, divides slow ones by the factor, and raises amplitudes") {
     const std::vector<double> plain = rope_frequencies(128, 10000);
     const std::vector<double> scaled = rope_frequencies(128, 10000, yarn16());
@@ -107,6 +126,12 @@ TEST_CASE("YaRN keeps fast pairs, divides slow ones by the factor, and raises am
     CHECK(scaled[33] == doctest::Approx(plain[33] * (0.5 + 0.5 / 16)).epsilon(1e-12));
     CHECK(scaled[45] > plain[45] / 16);
     CHECK(scaled[46] == doctest::Approx(plain[46] / 16).epsilon(1e-12));
+    // Of gpt-oss the ramp begins and ends between pairs.
+    RopeScaling exact = yarn16();
+    exact.whole_ends = false;
+    const double share = (33 - 20.9482) / (45.0343 - 20.9482);
+    CHECK(rope_frequencies(128, 10000, exact)[33] ==
+          doctest::Approx(plain[33] * (1 - share + share / 16)).epsilon(1e-4));
     CHECK(rope_table(128, 10000, 1, yarn16())[0] == doctest::Approx(0.1 * std::log(16.0) + 1).epsilon(1e-7));
     RopeScaling given = yarn16();
     given.attention_factor = 1.5;

@@ -40,6 +40,7 @@ class AttentionAppend(ctypes.Structure):
         *members(c_int64, "heads kv_heads head_dim rotary_dim max_batch max_kv_len window page_size"),
         *members(c_int32, "style norm softcap"),
         ("reserved", c_uint32),
+        ("unit_offset", c_int32),
     ]
 
 
@@ -357,7 +358,7 @@ class RopeKvAppend(ctypes.Structure):
         ("struct_size", c_uint32),
         ("dtype", c_int32),
         *members(c_int64, "heads kv_heads head_dim rotary_dim max_tokens page_size"),
-        *members(c_int32, "kv_dtype style norm slots"),
+        *members(c_int32, "kv_dtype style norm slots unit_offset"),
     ]
 
 

@@ -18,7 +18,8 @@ import torch
 import transformers
 
 IN_BF16 = ("llama", "mistral, a window", "qwen2", "qwen3", "gemma2", "phi3", "gpt2", "mixtral",
-           "gemma", "glm", "stablelm", "starcoder2, a window", "glm4", "granite", "olmo2")
+           "gemma", "glm", "stablelm", "starcoder2, a window", "glm4", "granite", "olmo2", "gemma3, two rotations",
+           "smollm3, layers without rotation", "gpt_neox", "phi", "cohere2", "falcon, two norms", "opt", "olmoe", "gpt_oss")
 
 
 def setUpModule() -> None:

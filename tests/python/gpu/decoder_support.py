@@ -78,6 +78,62 @@ CONFIGS: Dict[str, Any] = {
     ),
     "phi3": lambda: transformers.Phi3Config(**SIZES, pad_token_id=0),
     "gpt2": lambda: transformers.GPT2Config(n_embd=256, n_layer=4, n_head=8, vocab_size=1024, n_positions=1024),
+    "phi3, factors for each pair": lambda: transformers.Phi3Config(
+        **{**SIZES, "max_position_embeddings": 2048}, pad_token_id=0, original_max_position_embeddings=512,
+        rope_parameters={"rope_type": "longrope", "rope_theta": 10000.0, "original_max_position_embeddings": 512,
+                         "short_factor": [1 + 0.05 * i for i in range(16)], "long_factor": [1 + 0.5 * i for i in range(16)]},
+    ),
+    "gemma3, two rotations": lambda: transformers.Gemma3TextConfig(
+        **{**TIED, "num_hidden_layers": 6}, head_dim=32, sliding_window=64, query_pre_attn_scalar=32,
+        layer_types=["sliding_attention", "full_attention"] * 3,
+        rope_parameters={"full_attention": {"rope_type": "linear", "factor": 4.0, "rope_theta": 1000000.0},
+                         "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}},
+    ),
+    "smollm3, layers without rotation": lambda: transformers.SmolLM3Config(
+        **TIED, no_rope_layers=[1, 0, 1, 0], pad_token_id=0
+    ),
+    "olmo3, windows that are not scaled": lambda: transformers.Olmo3Config(
+        **SIZES, sliding_window=64, layer_types=["sliding_attention", "full_attention"] * 2,
+        rope_parameters={"full_attention": {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0,
+                                            "original_max_position_embeddings": 256},
+                         "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}},
+    ),
+    "gpt_neox": lambda: transformers.GPTNeoXConfig(**SIZES),
+    "gpt_neox, one after the other": lambda: transformers.GPTNeoXConfig(**SIZES, use_parallel_residual=False),
+    "gptj": lambda: transformers.GPTJConfig(
+        n_embd=256, n_layer=4, n_head=8, vocab_size=1024, n_positions=1024, rotary_dim=16, tie_word_embeddings=False
+    ),
+    "phi": lambda: transformers.PhiConfig(**SIZES),
+    "cohere": lambda: transformers.CohereConfig(**TIED, logit_scale=0.25),
+    "cohere2": lambda: transformers.Cohere2Config(
+        **TIED, logit_scale=0.25, sliding_window=64, layer_types=["sliding_attention", "full_attention"] * 2
+    ),
+    "falcon, one head of keys": lambda: transformers.FalconConfig(
+        hidden_size=256, num_hidden_layers=4, num_attention_heads=8, vocab_size=1024, alibi=False, bias=False,
+        new_decoder_architecture=False, parallel_attn=True, multi_query=True,
+    ),
+    "falcon, two norms": lambda: transformers.FalconConfig(
+        hidden_size=256, num_hidden_layers=4, num_attention_heads=8, num_kv_heads=2, vocab_size=1024, alibi=False, bias=True,
+        new_decoder_architecture=True,
+    ),
+    "gpt_bigcode": lambda: transformers.GPTBigCodeConfig(
+        n_embd=256, n_layer=4, n_head=8, vocab_size=1024, n_positions=1024, multi_query=True
+    ),
+    "opt": lambda: transformers.OPTConfig(
+        hidden_size=256, ffn_dim=512, num_hidden_layers=4, num_attention_heads=8, vocab_size=1024, max_position_embeddings=1024,
+        word_embed_proj_dim=256,
+    ),
+    "olmoe": lambda: transformers.OlmoeConfig(**SIZES, num_experts=8, num_experts_per_tok=2),
+    "granitemoe": lambda: transformers.GraniteMoeConfig(
+        **SIZES, num_local_experts=8, num_experts_per_tok=2, embedding_multiplier=1.5, attention_multiplier=0.25,
+        residual_multiplier=0.4, logits_scaling=6.0,
+    ),
+    "gpt_oss": lambda: transformers.GptOssConfig(
+        **SIZES, head_dim=32, num_local_experts=8, num_experts_per_tok=2, sliding_window=64,
+        layer_types=["sliding_attention", "full_attention"] * 2,
+        rope_parameters={"rope_type": "yarn", "rope_theta": 150000.0, "factor": 4.0, "truncate": False,
+                         "original_max_position_embeddings": 256, "beta_fast": 32.0, "beta_slow": 1.0},
+    ),
     "mixtral": lambda: transformers.MixtralConfig(
         **SIZES, num_local_experts=8, num_experts_per_tok=2, sliding_window=None
     ),

@@ -6,13 +6,17 @@ Each of 200 tokens has to be the likeliest for transformers after those before i
 
 from __future__ import annotations
 
+import json
 import tempfile
 import unittest
+from pathlib import Path
 
 from decoder_support import CONFIGS, NEW_TOKENS, SIZES, made, part_of, prepare_in_advance, texts
 from support import DEVICE
 
 import torch
+
+from safetensors.torch import save_file
 
 PROMPT = 77
 AS_LIKELY = 1e-3  # logits of float32 so close change places with the kernel, which is another on another GPU
@@ -46,6 +50,33 @@ class Greedy(unittest.TestCase):
                             gap = abs(logits[i, text[i]] - logits[i, other[i]]).item()
                             self.assertLess(gap, AS_LIKELY, f"five side by side differ from the one alone at {i}")
                             break
+
+    def test_internlm2_is_llama_under_other_names(self):
+        """Whose code is not in transformers: queries, keys and values stand in one tensor, by heads of keys."""
+        if part_of([0]) == []:
+            return
+        prompt = [1 + 7 * i % 1000 for i in range(PROMPT)]
+        model = made(CONFIGS["llama"]())
+        names = {"embed_tokens": "tok_embeddings", "self_attn.o_proj": "attention.wo", "mlp.gate_proj": "feed_forward.w1",
+                 "mlp.up_proj": "feed_forward.w3", "mlp.down_proj": "feed_forward.w2", "input_layernorm": "attention_norm",
+                 "post_attention_layernorm": "ffn_norm", "lm_head": "output"}  # fmt: skip
+        tensors = {}
+        for name, value in model.state_dict().items():
+            for theirs, other in names.items():
+                name = name.replace(theirs, other)
+            tensors[name] = value.contiguous()
+        groups = SIZES["num_key_value_heads"]
+        for layer in range(SIZES["num_hidden_layers"]):
+            parts = [tensors.pop(f"model.layers.{layer}.self_attn.{kind}_proj.weight") for kind in "qkv"]
+            by_groups = torch.cat([part.reshape(groups, -1, SIZES["hidden_size"]) for part in parts], 1)
+            tensors[f"model.layers.{layer}.attention.wqkv.weight"] = by_groups.reshape(-1, SIZES["hidden_size"]).contiguous()
+        with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as llama:
+            model.save_pretrained(llama)
+            save_file(tensors, Path(folder) / "model.safetensors")
+            config = {**SIZES, "model_type": "internlm2", "bias": False, "rms_norm_eps": 1e-6, "torch_dtype": "float32",
+                      "rope_scaling": {"type": "dynamic", "factor": 2.0}}  # fmt: skip
+            (Path(folder) / "config.json").write_text(json.dumps(config), encoding="utf-8")
+            self.assertEqual(texts(folder, prompt), texts(llama, prompt))
 
 
 if __name__ == "__main__":

@@ -73,6 +73,7 @@ pub struct hone_attention_append {
     pub norm: i32,
     pub softcap: i32,
     pub reserved: u32,
+    pub unit_offset: i32,
 }
 
 impl Default for hone_attention_append {
@@ -801,6 +802,7 @@ pub struct hone_rope_kv_append {
     pub style: i32,
     pub norm: i32,
     pub slots: i32,
+    pub unit_offset: i32,
 }
 
 impl Default for hone_rope_kv_append {

@@ -15,7 +15,7 @@ macro_rules! at {
 
 #[test]
 fn attention_append() {
-    assert_eq!(size_of::<hone_attention_append>(), 88);
+    assert_eq!(size_of::<hone_attention_append>(), 96);
     at!(hone_attention_append, struct_size, 0);
     at!(hone_attention_append, dtype, 4);
     at!(hone_attention_append, heads, 8);
@@ -30,6 +30,7 @@ fn attention_append() {
     at!(hone_attention_append, norm, 76);
     at!(hone_attention_append, softcap, 80);
     at!(hone_attention_append, reserved, 84);
+    at!(hone_attention_append, unit_offset, 88);
     let made = hone_attention_append::default();
     assert_eq!(made.struct_size as usize, size_of::<hone_attention_append>());
 }
@@ -583,7 +584,7 @@ fn rms_norm_backward_args() {
 
 #[test]
 fn rope_kv_append() {
-    assert_eq!(size_of::<hone_rope_kv_append>(), 72);
+    assert_eq!(size_of::<hone_rope_kv_append>(), 80);
     at!(hone_rope_kv_append, struct_size, 0);
     at!(hone_rope_kv_append, dtype, 4);
     at!(hone_rope_kv_append, heads, 8);
@@ -596,6 +597,7 @@ fn rope_kv_append() {
     at!(hone_rope_kv_append, style, 60);
     at!(hone_rope_kv_append, norm, 64);
     at!(hone_rope_kv_append, slots, 68);
+    at!(hone_rope_kv_append, unit_offset, 72);
     let made = hone_rope_kv_append::default();
     assert_eq!(made.struct_size as usize, size_of::<hone_rope_kv_append>());
 }

@@ -186,6 +186,8 @@ pub struct AttentionAppend {
     pub window: i64,
     /// tokens of a page of the cache; 0: not paged
     pub page_size: i64,
+    /// with a norm: its weights count as 1 + weight, which is not rounded
+    pub unit_offset: bool,
 }
 
 impl Default for AttentionAppend {
@@ -204,6 +206,7 @@ impl Default for AttentionAppend {
             softcap: made.softcap != 0,
             window: made.window,
             page_size: made.page_size,
+            unit_offset: made.unit_offset != 0,
         }
     }
 }
@@ -223,6 +226,7 @@ impl AttentionAppend {
             softcap: self.softcap as i32,
             window: self.window,
             page_size: self.page_size,
+            unit_offset: self.unit_offset as i32,
             ..sys::hone_attention_append::default()
         }
     }
@@ -1767,7 +1771,8 @@ impl PreparedRmsNormBackward {
 /// The rotary embedding of new queries and keys, and the append of keys and values to a KV cache,
 /// in one launch: a pair (x, y) of a token at position p becomes (x cos - y sin, y cos + x sin)
 /// with row p of the tables. With a norm each head of q and k is normalized first: x *
-/// rsqrt(mean(x^2) + epsilon) * weight.
+/// rsqrt(mean(x^2) + epsilon) * weight. With unit_offset, as in Gemma 3, a weight counts as 1 +
+/// weight.
 ///
 /// A token whose position is negative, or has no row in the tables, is left out altogether; of one
 /// for which the cache has no room, page or slot, only the query is written.
@@ -1794,6 +1799,8 @@ pub struct RopeKvAppend {
     pub slots: bool,
     /// tokens of a page of the cache; 0: not paged
     pub page_size: i64,
+    /// with a norm: its weights count as 1 + weight, which is not rounded
+    pub unit_offset: bool,
 }
 
 impl Default for RopeKvAppend {
@@ -1811,6 +1818,7 @@ impl Default for RopeKvAppend {
             norm: made.norm != 0,
             slots: made.slots != 0,
             page_size: made.page_size,
+            unit_offset: made.unit_offset != 0,
         }
     }
 }
@@ -1829,6 +1837,7 @@ impl RopeKvAppend {
             norm: self.norm as i32,
             slots: self.slots as i32,
             page_size: self.page_size,
+            unit_offset: self.unit_offset as i32,
             ..sys::hone_rope_kv_append::default()
         }
     }
