@@ -17,13 +17,13 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds glance{50};
 
 Outcome hanging(std::chrono::milliseconds limit) {
-    return {
-        .exit = ExitCode::failure,
-        .error = ErrorInfo{"gpu_hangs",
-                           fmt::format("the GPU had not ended its work {} s after the process was asked to "
-                                       "stop, and is not waited for any longer",
-                                       (limit.count() + 999) / 1000),
-                           "`dmesg | grep Xid` and `nvidia-smi -q` may say why"}};
+    return {.exit = ExitCode::failure,
+            .error = ErrorInfo{"not_ended",
+                               fmt::format("work under way had not ended {} s after the process was asked to "
+                                           "stop, and is not waited for any longer: a step of the GPU, or a "
+                                           "request that was being read",
+                                           (limit.count() + 999) / 1000),
+                               "where it was the GPU, `dmesg | grep Xid` and `nvidia-smi -q` may say why"}};
 }
 
 }  // namespace

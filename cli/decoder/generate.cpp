@@ -123,6 +123,7 @@ class Generation {
         if (options_.chat) return chat();
         if (!options_.system.empty()) refuse("--system goes with --chat", "");
         if (options_.no_thinking) refuse("--no-thinking goes with --chat", "");
+        require_one_prompt();
         const std::atomic<bool>& stop = stop_on_interrupt("stopping after this token (again: stop at once)");
         if (wants_text()) tokenizer_.emplace(decoder::Tokenizer::load(options_.model));
         const std::vector<int> prompt = prompt_ids();
@@ -145,6 +146,20 @@ class Generation {
         if (prompts || options_.made_up || options_.sequences > 1 || options_.stats || console_.json)
             refuse("--chat reads what is said from stdin, and prints answers alone",
                    "leave out prompts, --made-up, --sequences, --stats and --json");
+    }
+
+    void require_one_prompt() const {
+        const bool has_text = !options_.prompt.empty() || !options_.prompt_file.empty();
+        const bool has_ids = !options_.prompt_ids.empty();
+        const bool has_tokens = options_.prompt_tokens > 0;
+        if (has_text + has_ids + has_tokens > 1)
+            refuse("a text, --prompt-ids and --prompt-tokens are prompts by themselves",
+                   "one of -p and --prompt-file, --prompt-ids, and --prompt-tokens");
+        if (has_text && options_.made_up)
+            refuse("--made-up has no tokenizer, which a text needs", "--prompt-tokens, or --prompt-ids");
+        if (!options_.stops.empty() && !wants_text())
+            refuse("--stop looks at text, and tokens are all that there is without -p or --prompt-file",
+                   "leave it out");
     }
 
     Outcome chat() {

@@ -15,6 +15,7 @@
 #include "decoder/engine/step_times.h"
 #include "decoder/error.h"
 #include "decoder/gpu/gpu.h"
+#include "decoder/serve/large_turn.h"
 #include "decoder/serve/model_server.h"
 #include "tuner/models/known_models.h"
 
@@ -140,12 +141,14 @@ Outcome serve(const Options& options, const Console& console) {
             stop_on_interrupt("stopping: requests under way are finished (again: stop at once)");
         end.emplace("serve", stop, longest_end(serve_options(options)), console);
         decoder::Engine engine(*model, how);
+        decoder::keep_large_blocks_apart();
         decoder::ModelServer server(engine, served, serve_options(options));
-        say_ready(served, server.address(), console);
+        const std::string address = server.address();  // while it listens
+        say_ready(served, address, console);
         const std::string why = server.run(stop);
         if (!why.empty())
             throw Failure(ExitCode::failure, {"server_failed", why, "hone doctor checks driver and GPUs"});
-        return {.data = {{"address", server.address()}, {"model", served.name}}};
+        return {.data = {{"address", address}, {"model", served.name}}};
     } catch (const decoder::ListenError& error) {
         throw Failure(ExitCode::failure, {"cannot_listen", error.what(), ""});
     }

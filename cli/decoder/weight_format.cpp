@@ -1,9 +1,14 @@
 #include "cli/decoder/weight_format.h"
 
+#include <fmt/format.h>
+
+#include <string_view>
+
 #include "cli/command.h"
 #include "cli/targets.h"
 #include "cli/value_types.h"
 #include "decoder/forward/operators.h"
+#include "hone/quantize.h"
 #include "kernel_templates/text.h"
 
 namespace hone::cli {
@@ -17,17 +22,31 @@ void WeightFormatOptions::declare(const Arguments& app) {
     app.add_flag("--lm-head", lm_head, "With --format: the language head too");
 }
 
+/// By a shape that all groups divide.
+void WeightFormatOptions::check(QuantFormat wanted) const {
+    const PackedShape shape{.format = wanted,
+                            .out = 128,
+                            .in = 128,
+                            .group = group.value_or(0),
+                            .zeros = zeros,
+                            .scale_dtype = Dtype::bf16};
+    try {
+        hone::check(shape);
+    } catch (const Error& error) {
+        const std::string_view option = zeros && wanted != QuantFormat::w4a16 ? "--zeros" : "--group";
+        throw Failure::usage("bad_option", fmt::format("{}: {}", option, error.what()));
+    }
+}
+
 std::optional<checkpoints::QuantizeRequest> WeightFormatOptions::chosen() const {
     if (format.empty()) {
         if (zeros || lm_head || group)
             throw Failure::usage("bad_option", "--group, --zeros and --lm-head go with --format");
         return std::nullopt;
     }
-    return checkpoints::QuantizeRequest{
-        .format = static_cast<QuantFormat>(cli::chosen("--format", format, quant_format_names)),
-        .group = group,
-        .zeros = zeros,
-        .lm_head = lm_head};
+    const auto wanted = static_cast<QuantFormat>(cli::chosen("--format", format, quant_format_names));
+    check(wanted);
+    return checkpoints::QuantizeRequest{.format = wanted, .group = group, .zeros = zeros, .lm_head = lm_head};
 }
 
 Argument KvCacheOption::declare(const Arguments& app) {

@@ -22,6 +22,9 @@ struct WeightFormatOptions {
     void declare(const Arguments& app);
     /// Throws Failure for options that do not go together.
     [[nodiscard]] std::optional<checkpoints::QuantizeRequest> chosen() const;
+
+  private:
+    void check(QuantFormat wanted) const;
 };
 
 /// --kv-cache of the commands that run a model.

@@ -161,11 +161,13 @@ Capacity RunningModel::Parts::capacity_for(const ModelOptions& options) const {
     found.pages = std::min(wanted, room / page_bytes);
     if (found.pages < found.pages_a_sequence()) {
         throw DecoderError(fmt::format(
-            "the GPU has {:.1f} GB left for keys and values; a text of {} tokens needs {:.1f} GB: a context "
-            "of up to {} fits",
-            static_cast<double>(std::max<std::int64_t>(room, 0)) * 1e-9, found.context,
-            static_cast<double>(found.pages_a_sequence() * page_bytes) * 1e-9,
-            std::max<std::int64_t>(room, 0) / page_bytes * page_size));
+            "the GPU has {:.1f} MB left for keys and values; a text of {} tokens needs {:.1f} MB: a context "
+            "of "
+            "up to {} fits; so do longer ones with codes of weights (--format) or of keys and values "
+            "(--kv-cache fp8), or with a larger share of the memory than {}",
+            static_cast<double>(std::max<std::int64_t>(room, 0)) * 1e-6, found.context,
+            static_cast<double>(found.pages_a_sequence() * page_bytes) * 1e-6,
+            std::max<std::int64_t>(room, 0) / page_bytes * page_size, options.memory_share));
     }
     return found;
 }

@@ -11,7 +11,7 @@
 #include "decoder/serve/answer.h"
 #include "decoder/serve/api_error.h"
 #include "decoder/serve/fields.h"
-#include "decoder/serve/freed_memory.h"
+#include "decoder/serve/large_turn.h"
 #include "decoder/text/utf8.h"
 #include "runtime/system/random_bits.h"
 
@@ -169,9 +169,14 @@ HttpReply Service::answer_text(const HttpRequest& request, HttpClient& client, b
     const Clock::time_point arrived = Clock::now();
     const SharedPlace place = take_place();
     try {
-        ApiRequest asked = read(request, is_chat);
-        const bool streams = asked.stream;
-        const SharedAnswer answer = ask(std::move(asked), arrived);
+        bool streams = false;
+        SharedAnswer answer;
+        {
+            LargeTurn turn(large_turns_);
+            ApiRequest asked = read(request, is_chat, turn);
+            streams = asked.stream;
+            answer = ask(std::move(asked), arrived, turn);
+        }
         return streams ? stream(answer, place) : whole(*answer, *place, client);
     } catch (const ApiError& error) {
         place->set_end(end_of(error));
@@ -182,8 +187,9 @@ HttpReply Service::answer_text(const HttpRequest& request, HttpClient& client, b
     }
 }
 
-Service::SharedAnswer Service::ask(ApiRequest request, Clock::time_point arrived) {
-    std::vector<std::vector<int>> prompts = prompts_of(request);
+Service::SharedAnswer Service::ask(ApiRequest request, Clock::time_point arrived, LargeTurn& turn) {
+    std::vector<std::vector<int>> prompts = prompts_of(request, turn);
+    require_not_cancelled();
     auto texts = std::make_unique<Texts>(engine_, metrics_, arrived);
     std::size_t prompt_tokens = 0;
     int number = 0;
@@ -202,7 +208,17 @@ Service::SharedAnswer Service::ask(ApiRequest request, Clock::time_point arrived
                                     std::move(texts));
 }
 
-ApiRequest Service::read(const HttpRequest& request, bool is_chat) {
+/// Who is still being read when the server's time is over is not waited for.
+void Service::require_not_cancelled() const {
+    if (is_cancelled_) throw ApiError(503, is_stopping, {}, "stopping");
+}
+
+void Service::take(LargeTurn& turn, std::size_t bytes) const {
+    turn.take_for(bytes, [this] { require_not_cancelled(); });
+    require_not_cancelled();
+}
+
+ApiRequest Service::read(const HttpRequest& request, bool is_chat, LargeTurn& turn) {
     if (is_chat && !model_.chat)
         throw ApiError(
             400, fmt::format("{} takes no chats: {}; use {}", model_.name, model_.no_chat, completions_path),
@@ -212,9 +228,7 @@ ApiRequest Service::read(const HttpRequest& request, bool is_chat) {
     if (came == HttpRequest::Body::too_long)
         throw ApiError(413, fmt::format("the body is longer than {} bytes", options_.max_body_bytes));
     if (came == HttpRequest::Body::cut) throw ApiError(400, "the body did not come as a whole");
-    std::unique_lock alone(parsing_, std::defer_lock);
-    if (body.size() >= large_text_bytes) alone.lock();
-    const FreedMemory json(body.size());
+    take(turn, body.size());
     ApiRequest read = is_chat ? read_chat(body, random_seed()) : read_completion(body, random_seed());
     if (!read.model.empty() && read.model != model_.name)
         throw ApiError(404,
@@ -223,26 +237,26 @@ ApiRequest Service::read(const HttpRequest& request, bool is_chat) {
     return read;
 }
 
-std::vector<int> Service::ids_of(std::string_view text, bool special_tokens) const {
-    const FreedMemory pieces(text.size());
+std::vector<int> Service::ids_of(std::string_view text, bool special_tokens, LargeTurn& turn) const {
+    take(turn, text.size());
     return model_.tokenizer.encode(text, {.add_special_tokens = special_tokens});
 }
 
-std::vector<int> Service::prompt_of(const Prompt& prompt, bool special_tokens) const {
+std::vector<int> Service::prompt_of(const Prompt& prompt, bool special_tokens, LargeTurn& turn) const {
     if (const auto* ids = std::get_if<std::vector<int>>(&prompt)) return *ids;
-    return ids_of(std::get<std::string>(prompt), special_tokens);
+    return ids_of(std::get<std::string>(prompt), special_tokens, turn);
 }
 
-std::vector<std::vector<int>> Service::prompts_of(const ApiRequest& request) const {
+std::vector<std::vector<int>> Service::prompts_of(const ApiRequest& request, LargeTurn& turn) const {
     std::vector<std::vector<int>> prompts;
     try {
         if (request.is_chat) {
             const ChatVariables variables = read_variables(request.template_values, *model_.chat);
             return {ids_of(model_.chat->render(request.conversation, variables),
-                           request.special_tokens.value_or(false))};
+                           request.special_tokens.value_or(false), turn)};
         }
         for (const Prompt& prompt : request.prompts)
-            prompts.push_back(prompt_of(prompt, request.special_tokens.value_or(true)));
+            prompts.push_back(prompt_of(prompt, request.special_tokens.value_or(true), turn));
     } catch (const DecoderError& error) {
         throw ApiError(400, error.what(), request.is_chat ? "messages" : "prompt");
     }

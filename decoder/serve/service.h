@@ -13,6 +13,7 @@
 #include "decoder/chat/chat_template.h"
 #include "decoder/engine/engine.h"
 #include "decoder/http/server.h"
+#include "decoder/serve/large_turn.h"
 #include "decoder/serve/metrics.h"
 #include "decoder/serve/request.h"
 #include "decoder/tokenizer/tokenizer.h"
@@ -73,11 +74,14 @@ class Service {
     [[nodiscard]] HttpReply stream(const SharedAnswer& answer, const SharedPlace& place);
     [[nodiscard]] HttpReply whole(Answer& answer, Place& place, HttpClient& client);
     [[nodiscard]] SharedPlace take_place();
-    [[nodiscard]] SharedAnswer ask(ApiRequest request, Clock::time_point arrived);
-    [[nodiscard]] ApiRequest read(const HttpRequest& request, bool is_chat);
-    [[nodiscard]] std::vector<std::vector<int>> prompts_of(const ApiRequest& request) const;
-    [[nodiscard]] std::vector<int> ids_of(std::string_view text, bool special_tokens) const;
-    [[nodiscard]] std::vector<int> prompt_of(const Prompt& prompt, bool special_tokens) const;
+    [[nodiscard]] SharedAnswer ask(ApiRequest request, Clock::time_point arrived, LargeTurn& turn);
+    [[nodiscard]] ApiRequest read(const HttpRequest& request, bool is_chat, LargeTurn& turn);
+    [[nodiscard]] std::vector<std::vector<int>> prompts_of(const ApiRequest& request, LargeTurn& turn) const;
+    [[nodiscard]] std::vector<int> ids_of(std::string_view text, bool special_tokens, LargeTurn& turn) const;
+    [[nodiscard]] std::vector<int> prompt_of(const Prompt& prompt, bool special_tokens,
+                                             LargeTurn& turn) const;
+    void take(LargeTurn& turn, std::size_t bytes) const;
+    void require_not_cancelled() const;
     [[nodiscard]] TextRequest text_request(const ApiRequest& request, const std::vector<int>& prompt,
                                            int number) const;
     [[nodiscard]] int new_tokens(const ApiRequest& request, std::size_t prompt) const;
@@ -92,7 +96,7 @@ class Service {
     ServiceOptions options_;
     std::int64_t started_s_;
     std::shared_ptr<Metrics> metrics_;
-    std::mutex parsing_;  ///< one large body at a time is held as JSON, which is many times its size
+    std::timed_mutex large_turns_;
     std::atomic<int> active_{0};
     std::atomic<bool> is_draining_{false};
     std::atomic<bool> is_cancelled_{false};

@@ -5,7 +5,9 @@
 #include <pcre2.h>
 
 #include <array>
+#include <chrono>
 #include <cstdint>
+#include <ctime>
 #include <memory>
 #include <new>
 #include <optional>
@@ -21,6 +23,33 @@ constexpr std::size_t max_pattern_bytes = 1U << 16;
 /// Steps of one match. A run of ten million spaces takes as many of some patterns.
 constexpr std::uint32_t max_steps = 20'000'000;
 constexpr std::uint32_t max_heap_kib = 1U << 18;
+
+/// What all matches of a text may take together: patterns that look ahead to its end from each place would
+/// take a time that grows with its square. Some twenty times what others take, and of this thread's time
+/// alone, so that a busy machine refuses nothing.
+class TimeLimit {
+  public:
+    explicit TimeLimit(std::size_t text_bytes)
+        : limit_(std::chrono::milliseconds(250) + std::chrono::microseconds(text_bytes)),
+          end_(now() + limit_) {}
+
+    /// Looks at the clock now and then.
+    [[nodiscard]] bool is_over() { return ++looks_ % looks_between_clocks == 0 && now() > end_; }
+    [[nodiscard]] double seconds() const { return std::chrono::duration<double>(limit_).count(); }
+
+  private:
+    static constexpr int looks_between_clocks = 16;
+
+    static std::chrono::nanoseconds now() {
+        timespec used{};
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+        return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
+    }
+
+    std::chrono::nanoseconds limit_;
+    std::chrono::nanoseconds end_;
+    int looks_ = 0;
+};
 
 template <class T, void (*release)(T*)>
 struct Release {
@@ -100,12 +129,20 @@ Regex::Regex(std::string_view pattern) : pattern_(pattern) {
 void Regex::find_all(std::string_view text, std::vector<Span>& matches) const {
     matches.clear();
     const MatchData data = whole(MatchData(pcre2_match_data_create(1, nullptr)));
+    TimeLimit limit(text.size());
     std::optional<std::size_t> last_end;
     for (std::size_t from = 0; from <= text.size();) {
         const int answer = code_->match(text, from, data.get());
         if (answer == PCRE2_ERROR_NOMATCH) return;
         if (answer < 0)
             throw DecoderError(fmt::format("regular expression '{}': {}", pattern_, message_of(answer)));
+        if (limit.is_over()) {
+            throw DecoderError(
+                fmt::format("regular expression '{}': takes more than {:.1f} s for a text of {} bytes; a "
+                            "shorter text, or a "
+                            "pattern that looks at each place a few times, is matched",
+                            pattern_, limit.seconds(), text.size()));
+        }
         const PCRE2_SIZE* const ends = pcre2_get_ovector_pointer(data.get());
         const Span match{ends[0], ends[1]};
         from = match.end;

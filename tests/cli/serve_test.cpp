@@ -94,6 +94,18 @@ TEST_CASE("a model is served until Ctrl-C") {
     CHECK(ended.out == fmt::format("listening on http://127.0.0.1:{}\n", served.port));
 }
 
+TEST_CASE("with --json the address that it listened at is in the data") {
+    const Served served;
+    const Ended ended = served.run(
+        [&](pid_t pid) {
+            CHECK(wait_until_ready(served.port));
+            kill(pid, SIGINT);
+        },
+        {"--json"});
+    CHECK(ended.code == 0);
+    CHECK(ended.json()["data"]["address"] == fmt::format("http://127.0.0.1:{}", served.port));
+}
+
 TEST_CASE("a second server on the same port says so before it loads the model") {
     const Served served;
     const Ended first = served.run([&](pid_t pid) {
@@ -176,7 +188,7 @@ TEST_CASE("a GPU that hangs does not keep a server that is asked to stop") {
         {"--grace", "0.1"});
     INFO(ended.err);
     CHECK(ended.code == 1);
-    CHECK(ended.err.find("the GPU had not ended its work 21 s after the process was asked to stop") !=
+    CHECK(ended.err.find("work under way had not ended 21 s after the process was asked to stop") !=
           std::string::npos);
     CHECK(std::chrono::steady_clock::now() - asked < std::chrono::seconds(60));
 }
@@ -253,6 +265,13 @@ TEST_CASE("fewer files than connections need are asked for, or refused with the 
 TEST_CASE("options that do not go are refused by their name") {
     const Served served;
     CHECK(served.sandbox.run({"serve", "model", "--port", "70000"}).code == 2);
+    const Ended grouped =
+        served.sandbox.run({"serve", "model", "--port", "0", "--format", "fp8", "--group", "64"});
+    CHECK(grouped.code == 2);
+    CHECK(grouped.err.find("--group: group is 64; allowed with fp8: 0, 128") != std::string::npos);
+    const Ended zeros = served.sandbox.run({"serve", "model", "--port", "0", "--format", "w8a8", "--zeros"});
+    CHECK(zeros.code == 2);
+    CHECK(zeros.err.find("--zeros: zeros is true; allowed with w4a16 only") != std::string::npos);
     CHECK(served.sandbox.run({"serve", "nothing", "--port", "0"}).code == 2);
     CHECK(served.sandbox.run({"serve", "model", "--port", "0", "--zeros"}).err.find("go with --format") !=
           std::string::npos);

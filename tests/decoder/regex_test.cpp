@@ -102,6 +102,11 @@ TEST_CASE("what is not understood is refused by name") {
 
 TEST_CASE("a pattern that would search for ever gives up") {
     CHECK_THROWS_AS(found("(a|aa|aaa)+$x|(a*)*b", std::string(60, 'a')), DecoderError);
+    // Each match is short, and each looks ahead to the end of the text.
+    CHECK_THROWS_WITH_AS(found("(?=a+[bc])a", std::string(1'050'000, 'a') + 'b'),
+                         doctest::Contains("takes more than 1.3 s for a text of 1050001 bytes"),
+                         DecoderError);
+    CHECK(found("(?=a+[bc])a", std::string(1000, 'a') + 'b').size() == 1000);
 }
 
 TEST_CASE("a very long run is one match") {
