@@ -133,6 +133,7 @@ Outcome serve(const Options& options, const Console& console) {
     const decoder::ServedModel served = served_model(options);
     try {
         require_server(options);
+        decoder::keep_large_blocks_apart();
         std::optional<EndsInTime> end;  // also of the model's
         const auto model = running_model(options, console);
         const decoder::EngineOptions how = engine_options(options, *model);
@@ -141,7 +142,6 @@ Outcome serve(const Options& options, const Console& console) {
             stop_on_interrupt("stopping: requests under way are finished (again: stop at once)");
         end.emplace("serve", stop, longest_end(serve_options(options)), console);
         decoder::Engine engine(*model, how);
-        decoder::keep_large_blocks_apart();
         decoder::ModelServer server(engine, served, serve_options(options));
         const std::string address = server.address();  // while it listens
         say_ready(served, address, console);
