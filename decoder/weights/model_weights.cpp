@@ -290,6 +290,7 @@ class WeightLoader {
         return in_layer(layer, fmt::format("{}.{}.{}", names().experts, expert, name));
     }
     bool has_stacked_experts(std::int64_t layer) const {
+        if (names().experts.empty()) return true;
         return !source_.has(full(name_of_expert(layer, 0, names().expert_down) + ".weight")) &&
                source_.has(full(in_layer(layer, names().stacked_up)));
     }

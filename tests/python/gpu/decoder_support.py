@@ -53,6 +53,18 @@ SCALED: Dict[str, Any] = {
     "high_freq_factor": 4.0,
     "original_max_position_embeddings": 128,
 }
+
+
+def factors_for_each_pair(trained: int) -> Any:
+    """A rotation by longrope of a model that was trained with so many positions first."""
+    scaling = {"rope_type": "longrope", "rope_theta": 10000.0, "original_max_position_embeddings": trained,
+               "short_factor": [1 + 0.05 * i for i in range(16)], "long_factor": [1 + 0.5 * i for i in range(16)]}  # fmt: skip
+    sizes = {**SIZES, "max_position_embeddings": 2048}
+    return transformers.Phi3Config(
+        **sizes, pad_token_id=0, original_max_position_embeddings=trained, rope_parameters=scaling
+    )
+
+
 CONFIGS: Dict[str, Any] = {
     "llama": lambda: transformers.LlamaConfig(**SIZES),
     "llama, a scaled rotation": lambda: transformers.LlamaConfig(**SIZES, rope_parameters=SCALED),
@@ -78,11 +90,8 @@ CONFIGS: Dict[str, Any] = {
     ),
     "phi3": lambda: transformers.Phi3Config(**SIZES, pad_token_id=0),
     "gpt2": lambda: transformers.GPT2Config(n_embd=256, n_layer=4, n_head=8, vocab_size=1024, n_positions=1024),
-    "phi3, factors for each pair": lambda: transformers.Phi3Config(
-        **{**SIZES, "max_position_embeddings": 2048}, pad_token_id=0, original_max_position_embeddings=512,
-        rope_parameters={"rope_type": "longrope", "rope_theta": 10000.0, "original_max_position_embeddings": 512,
-                         "short_factor": [1 + 0.05 * i for i in range(16)], "long_factor": [1 + 0.5 * i for i in range(16)]},
-    ),
+    "phi3, factors of short contexts": lambda: factors_for_each_pair(trained=1024),
+    "phi3, factors of long contexts": lambda: factors_for_each_pair(trained=64),
     "gemma3, two rotations": lambda: transformers.Gemma3TextConfig(
         **{**TIED, "num_hidden_layers": 6}, head_dim=32, sliding_window=64, query_pre_attn_scalar=32,
         layer_types=["sliding_attention", "full_attention"] * 3,
