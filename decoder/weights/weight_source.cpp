@@ -11,6 +11,8 @@
 
 #include "checkpoints/read/checkpoint.h"
 #include "decoder/error.h"
+#include "decoder/weights/mxfp4.h"
+#include "decoder/weights/stored_rows.h"
 #include "runtime/quantize/small_floats.h"
 
 namespace hone::decoder {
@@ -63,114 +65,6 @@ bool is_parameter(std::string_view name, const StoredTensor& tensor) {
     return (name.ends_with(".weight") || name.ends_with(".bias")) && tensor.shape.size() <= 2;
 }
 
-/// Where the elements of a wanted tensor stand.
-class StoredRows {
-  public:
-    explicit StoredRows(const WantedTensor& wanted)
-        : wanted_(wanted), rows_(wanted.rows / std::max<std::int64_t>(wanted.stacked, 1)) {}
-
-    /// Row of all its matrices, one after the other.
-    [[nodiscard]] std::int64_t row(std::int64_t wanted) const {
-        if (!wanted_.in_turns) return wanted;
-        const std::int64_t half = rows_ / 2;
-        const std::int64_t within = wanted % rows_;
-        return wanted - within + (within < half ? 2 * within : 2 * (within - half) + 1);
-    }
-    /// Of a wanted element, the number of the stored one.
-    [[nodiscard]] std::int64_t place(std::int64_t element) const {
-        const std::int64_t at = row(element / wanted_.columns);
-        const std::int64_t column = element % wanted_.columns;
-        if (!wanted_.transposed) return at * wanted_.columns + column;
-        return at / rows_ * rows_ * wanted_.columns + column * rows_ + at % rows_;
-    }
-
-    /// Neighbouring stored rows that have all of these elements; of transposed ones whole matrices.
-    struct Span {
-        std::int64_t first = 0;
-        std::int64_t count = 0;
-    };
-    [[nodiscard]] Span rows_of(std::int64_t first, std::int64_t count) const {
-        const std::int64_t begin = first / wanted_.columns;
-        const std::int64_t last = (first + count - 1) / wanted_.columns;
-        if (wanted_.transposed) return {begin / rows_ * rows_, (last / rows_ - begin / rows_ + 1) * rows_};
-        std::int64_t least = row(begin);
-        std::int64_t most = least;
-        for (std::int64_t at = begin; at <= last; ++at) {
-            least = std::min(least, row(at));
-            most = std::max(most, row(at));
-        }
-        return {least, most - least + 1};
-    }
-
-  private:
-    const WantedTensor& wanted_;
-    std::int64_t rows_;  ///< of a matrix
-};
-
-/// OCP's MXFP4, as gpt-oss has the weights of its experts: in a row blocks of 32 elements of four bits (E2M1,
-/// the lower half of a byte first), `NAME_blocks` [..., rows, columns / 32, 16], and one power of two for
-/// each, `NAME_scales` [..., rows, columns / 32].
-class Mxfp4 {
-  public:
-    static constexpr std::int64_t block = 32;
-
-    /// nullptr members: it is not there.
-    Mxfp4(const checkpoints::Checkpoint& checkpoint, std::string_view name)
-        : blocks_(checkpoint.find(fmt::format("{}_blocks", name))),
-          scales_(checkpoint.find(fmt::format("{}_scales", name))) {}
-
-    [[nodiscard]] bool exists() const { return blocks_ != nullptr && scales_ != nullptr; }
-
-    void check(const WantedTensor& wanted) const {
-        std::vector<std::uint64_t> shape{static_cast<std::uint64_t>(wanted.stacked),
-                                         static_cast<std::uint64_t>(wanted.rows / wanted.stacked),
-                                         static_cast<std::uint64_t>(wanted.columns / block)};
-        check(*scales_, shape);
-        shape.push_back(block / 2);
-        check(*blocks_, shape);
-    }
-
-    void read(const WantedTensor& wanted, Dtype dtype, std::int64_t first, std::int64_t count,
-              std::span<std::byte> out) const {
-        const std::int64_t row_blocks = wanted.columns / block;
-        WantedTensor by_rows = wanted;
-        by_rows.transposed = false;
-        const StoredRows places(by_rows);
-        const StoredRows::Span span = places.rows_of(first, count);
-        const auto codes = bytes_of(*blocks_, span, row_blocks * block / 2);
-        const auto scales = bytes_of(*scales_, span, row_blocks);
-        for (std::int64_t i = 0; i < count; ++i) {
-            const std::int64_t at = places.place(first + i) - span.first * wanted.columns;
-            const auto pair = std::to_integer<unsigned>(codes[static_cast<std::size_t>(at / 2)]);
-            const int exponent = std::to_integer<int>(scales[static_cast<std::size_t>(at / block)]) - 127;
-            store(dtype, std::ldexp(values[at % 2 == 0 ? pair & 15U : pair >> 4U], exponent), out.data(),
-                  static_cast<std::size_t>(i));
-        }
-    }
-
-  private:
-    static constexpr float values[] = {0, 0.5F, 1, 1.5F, 2, 3, 4, 6, -0.0F, -0.5F, -1, -1.5F, -2, -3, -4, -6};
-
-    static void check(const StoredTensor& tensor, const std::vector<std::uint64_t>& shape) {
-        if (tensor.type != StoredType::u8)
-            throw DecoderError(fmt::format("{}: has elements of type {}; allowed is U8", tensor.place,
-                                           checkpoints::name_of(tensor.type)));
-        if (tensor.shape != shape)
-            throw DecoderError(fmt::format("{}: has the shape {}; as config.json says, it has to be {}",
-                                           tensor.place, checkpoints::shown(tensor.shape),
-                                           checkpoints::shown(shape)));
-    }
-    static std::vector<std::byte> bytes_of(const StoredTensor& tensor, const StoredRows::Span& rows,
-                                           std::int64_t row_bytes) {
-        std::vector<std::byte> bytes(static_cast<std::size_t>(rows.count * row_bytes));
-        tensor.read_at(static_cast<std::uint64_t>(rows.first * row_bytes), bytes);
-        return bytes;
-    }
-
-    const StoredTensor* blocks_;
-    const StoredTensor* scales_;
-};
-
 class CheckpointWeights : public WeightSource {
   public:
     CheckpointWeights(const std::filesystem::path& folder,
@@ -209,16 +103,23 @@ class CheckpointWeights : public WeightSource {
         const auto width = static_cast<std::int64_t>(size_bytes(stored));
         if (stored == dtype && !wanted.transposed && !wanted.in_turns)
             return tensor.read_at(static_cast<std::uint64_t>(first * width), out);
-        // A transposed matrix is read whole by each piece: such checkpoints are small.
-        const StoredRows places(wanted);
-        const StoredRows::Span span = places.rows_of(first, count);
+        const StoredRows rows(wanted);
+        const StoredRows::Span span = rows.rows_of(first, count);
         std::vector<std::byte> bytes(static_cast<std::size_t>(span.count * wanted.columns * width));
         tensor.read_at(static_cast<std::uint64_t>(span.first * wanted.columns * width), bytes);
-        for (std::int64_t i = 0; i < count; ++i) {
-            const std::int64_t place = places.place(first + i) - span.first * wanted.columns;
-            const float value = value_at(stored, bytes.data(), static_cast<std::size_t>(place));
-            store(dtype, value, out.data(), static_cast<std::size_t>(i));
+        const auto put = [&](std::int64_t from, std::int64_t to) {
+            const float value = value_at(stored, bytes.data(), static_cast<std::size_t>(from));
+            store(dtype, value, out.data(), static_cast<std::size_t>(to));
+        };
+        const std::int64_t begin = span.first * wanted.columns;
+        if (wanted.transposed) {  // read whole by each piece: such checkpoints are small
+            for (std::int64_t i = 0; i < count; ++i) put(rows.transposed(first + i) - begin, i);
+            return;
         }
+        rows.for_each_run(first, count, [&](const StoredRows::Run& run) {
+            const std::int64_t from = run.row * wanted.columns + run.column - begin;
+            for (std::int64_t i = 0; i < run.count; ++i) put(from + i, run.to + i);
+        });
     }
 
     std::vector<float> numbers(std::string_view name) const override {

@@ -78,6 +78,34 @@ class Greedy(unittest.TestCase):
             (Path(folder) / "config.json").write_text(json.dumps(config), encoding="utf-8")
             self.assertEqual(texts(folder, prompt), texts(llama, prompt))
 
+    def test_mxfp4_is_what_transformers_widens(self):
+        if part_of([0]) == []:
+            return
+        from transformers.integrations.mxfp4 import convert_moe_packed_tensors
+
+        prompt = [1 + 7 * i % 1000 for i in range(PROMPT)]
+        model = made(CONFIGS["gpt_oss"]())
+        generator = torch.Generator(device=DEVICE).manual_seed(11)
+        with tempfile.TemporaryDirectory() as numbers, tempfile.TemporaryDirectory() as codes:
+            tensors = {name: value.contiguous() for name, value in model.state_dict().items()}
+            for layer, block in enumerate(model.model.layers):
+                for name in ("gate_up_proj", "down_proj"):
+                    weight = getattr(block.mlp.experts, name)
+                    experts, columns, rows = weight.shape
+                    shape = (experts, rows, columns // 32)
+                    blocks = torch.randint(256, (*shape, 16), generator=generator, device=DEVICE, dtype=torch.uint8)
+                    scales = torch.randint(121, 125, shape, generator=generator, device=DEVICE, dtype=torch.uint8)
+                    weight.data.copy_(convert_moe_packed_tensors(blocks, scales, dtype=torch.float32))
+                    full = f"model.layers.{layer}.mlp.experts.{name}"
+                    del tensors[full]
+                    tensors.update({f"{full}_blocks": blocks, f"{full}_scales": scales})
+            model.save_pretrained(numbers)
+            save_file(tensors, Path(codes) / "model.safetensors")
+            config = json.loads((Path(numbers) / "config.json").read_text(encoding="utf-8"))
+            config["quantization_config"] = {"quant_method": "mxfp4", "modules_to_not_convert": ["lm_head"]}
+            (Path(codes) / "config.json").write_text(json.dumps(config), encoding="utf-8")
+            self.assertEqual(texts(codes, prompt), texts(numbers, prompt))
+
 
 if __name__ == "__main__":
     unittest.main()
