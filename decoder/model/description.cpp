@@ -63,6 +63,13 @@ void check_factors(const Description& description) {
     check(description.logit_divisor(), "logits_scaling");
 }
 
+/// Nothing: the layer does not rotate.
+std::optional<models::RotationNumbers> angles_of_kind(const models::Rotations& rotations,
+                                                      const models::LayerKind& kind) {
+    if (!kind.rotary) return std::nullopt;
+    return kind.window_angles ? rotations.windowed : rotations.full;
+}
+
 }  // namespace
 
 float Description::embedding_scale() const {
@@ -101,16 +108,6 @@ std::size_t Description::window_of(std::int64_t layer) const {
     const std::int64_t window = models::kind_of_layer(model, layer).window;
     return static_cast<std::size_t>(std::ranges::find(all, window) - all.begin());
 }
-
-namespace {
-
-std::optional<models::RotationNumbers> angles_of_kind(const models::Rotations& rotations,
-                                                      const models::LayerKind& kind) {
-    if (!kind.rotary) return std::nullopt;
-    return kind.window_angles ? rotations.windowed : rotations.full;
-}
-
-}  // namespace
 
 std::vector<std::optional<models::RotationNumbers>> Description::angles() const {
     std::vector<std::optional<models::RotationNumbers>> all;

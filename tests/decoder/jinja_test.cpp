@@ -82,6 +82,8 @@ TEST_CASE("what is not known, or where Jinja's text is another version's, is ref
     CHECK(tried("{{ 9223372036854775807 + 1 }}") == "refused: line 1: a whole number of more than 64 bits");
     CHECK(tried("{{ raise_exception('no \x1b[31m') }}") == "refused: no \\x1b[31m");
     CHECK(tried("x\n\n{{ a.b }}") == "refused: line 3: 'a' is undefined");
+    CHECK(tried("{{ 'half a %' % 1 }}") ==
+          "refused: line 1: a lone % ends a text that is formatted; known are %s, %d, %r and %%");
 }
 
 TEST_CASE("names of statements are mentioned, and not what stands in texts and literals") {
