@@ -224,8 +224,7 @@ std::string percent_form(Memory& memory, std::string_view format, const std::vec
             out += '%';
             continue;
         }
-        if (kind == '\0')
-            throw Fault("a lone % ends a text that is formatted; known are %s, %d, %r and %%");
+        if (kind == '\0') throw Fault("a lone % ends a text that is formatted; known are %s, %d, %r and %%");
         if (kind != 's' && kind != 'd' && kind != 'r')
             throw Fault(fmt::format("%{} in a text that is formatted; known are %s, %d, %r and %%", kind));
         if (used == values.size()) throw Fault("a text that is formatted has more places than values");
