@@ -3,6 +3,7 @@
 #include <malloc.h>
 
 #include <chrono>
+#include <thread>
 
 namespace hone::decoder {
 
@@ -14,7 +15,11 @@ LargeTurn::~LargeTurn() {
 
 void LargeTurn::take_for(std::size_t bytes, const std::function<void()>& check) {
     if (bytes < large_text_bytes || lock_.owns_lock()) return;
-    while (!lock_.try_lock_for(std::chrono::milliseconds(50))) check();
+    // A wait with a limit is a function that glibc has since 2.34.
+    while (!lock_.try_lock()) {
+        check();
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
 }
 
 void keep_large_blocks_apart() {

@@ -14,7 +14,7 @@ inline constexpr std::size_t large_text_bytes = std::size_t{64} << 10;
 /// Of one request; nobody else's thread.
 class LargeTurn {
   public:
-    explicit LargeTurn(std::timed_mutex& turns) : lock_(turns, std::defer_lock) {}
+    explicit LargeTurn(std::mutex& turns) : lock_(turns, std::defer_lock) {}
     LargeTurn(const LargeTurn&) = delete;
     LargeTurn& operator=(const LargeTurn&) = delete;
     /// The memory of what stood behind it is free by then.
@@ -25,7 +25,7 @@ class LargeTurn {
     void take_for(std::size_t bytes, const std::function<void()>& check);
 
   private:
-    std::unique_lock<std::timed_mutex> lock_;
+    std::unique_lock<std::mutex> lock_;
 };
 
 /// Blocks of a megabyte and more go back to the system when they are freed from now on, also once larger ones

@@ -96,7 +96,7 @@ class Service {
     ServiceOptions options_;
     std::int64_t started_s_;
     std::shared_ptr<Metrics> metrics_;
-    std::timed_mutex large_turns_;
+    std::mutex large_turns_;
     std::atomic<int> active_{0};
     std::atomic<bool> is_draining_{false};
     std::atomic<bool> is_cancelled_{false};

@@ -66,6 +66,9 @@ std::optional<Config> fallback(const Problem& problem, const DeviceTraits& trait
         const std::optional<Config> theirs = attention_decode::ring.fallback(decode_problem(problem), traits);
         if (!theirs) return theirs;
         best = values_of<RingConfig>(*theirs);
+        // Two blocks leave a thread 128 registers, in which larger heads cannot be turned without spills.
+        constexpr std::int64_t most_beside_another = 72;
+        if (p.head_dim > most_beside_another) best->blocks_per_sm = 1;
     }
     const Config smaller = config_of(beside_others(p, *best));
     return allowed(problem, {&ring, smaller}, traits) ? smaller : config_of(*best);

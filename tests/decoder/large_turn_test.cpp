@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <mutex>
 #include <stdexcept>
 #include <thread>
 
@@ -17,7 +18,7 @@ const auto nothing = [] {};
 }  // namespace
 
 TEST_CASE("one large request has its turn at a time, small ones need none") {
-    std::timed_mutex turns;
+    std::mutex turns;
     std::atomic<int> looks{0};
     std::atomic<bool> has_turn{false};
     std::jthread other;
@@ -40,7 +41,7 @@ TEST_CASE("one large request has its turn at a time, small ones need none") {
 }
 
 TEST_CASE("who waits for a turn can be told to go") {
-    std::timed_mutex turns;
+    std::mutex turns;
     LargeTurn first(turns);
     first.take_for(large_text_bytes, nothing);
     std::jthread([&] {
