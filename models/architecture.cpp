@@ -77,14 +77,14 @@ std::string reason(std::string_view type) {
 const Architecture& named(const Keys& keys, const Keys::Entry& entry) {
     const auto* type = std::get_if<std::string>(&entry.value);
     if (type == nullptr) keys.refuse(entry, "a text");
-    const auto found = std::ranges::find(architectures(), *type, &Architecture::model_type);
-    if (found == architectures().end()) refuse(keys, entry, *type);
+    const Architecture* found = find_architecture(*type);
+    if (found == nullptr) refuse(keys, entry, *type);
     return *found;
 }
 
 const Architecture& language_model_of(const Architecture& outer) {
     if (outer.language_model.empty()) return outer;
-    return *std::ranges::find(architectures(), outer.language_model, &Architecture::model_type);
+    return *find_architecture(outer.language_model);
 }
 
 }  // namespace
@@ -98,6 +98,11 @@ const std::vector<Architecture>& architectures() {
         return list;
     }();
     return all;
+}
+
+const Architecture* find_architecture(std::string_view model_type) {
+    const auto found = std::ranges::find(architectures(), model_type, &Architecture::model_type);
+    return found == architectures().end() ? nullptr : &*found;
 }
 
 const Architecture& architecture_of(const Keys& keys) {

@@ -213,6 +213,8 @@ struct Architecture {
 
 /// All entries, those of architectures/*.cpp one after the other.
 [[nodiscard]] const std::vector<Architecture>& architectures();
+/// nullptr: no entry has this model_type.
+[[nodiscard]] const Architecture* find_architecture(std::string_view model_type);
 
 // The table in parts; one file each in architectures/.
 [[nodiscard]] std::span<const Architecture> llama_architectures();  ///< RMSNorm in front, dense

@@ -17,6 +17,14 @@ namespace {
 using Kind = RopeScaling::Kind;
 using Names = std::vector<std::string>;
 
+/// Of a value or an element of a list; nothing: it is no number.
+template <class Variant>
+std::optional<double> as_number(const Variant& from) {
+    if (const auto* whole = std::get_if<std::int64_t>(&from)) return static_cast<double>(*whole);
+    const auto* value = std::get_if<double>(&from);
+    return value == nullptr ? std::nullopt : std::optional(*value);
+}
+
 class Reader {
   public:
     /// `objects`: where numbers of the scaling may stand, the nearest first.
@@ -55,10 +63,9 @@ class Reader {
     std::optional<double> number(const Names& names) const {
         const ModelDocument::Entry* entry = find(names);
         if (entry == nullptr) return std::nullopt;
-        if (const auto* whole = std::get_if<std::int64_t>(&entry->value)) return static_cast<double>(*whole);
-        const auto* value = std::get_if<double>(&entry->value);
-        if (value == nullptr || !std::isfinite(*value)) fail(names, "a finite number");
-        return *value;
+        const std::optional<double> value = as_number(entry->value);
+        if (!value || !std::isfinite(*value)) fail(names, "a finite number");
+        return value;
     }
     std::optional<double> member(std::string_view name) const { return number(members(name)); }
 
@@ -91,10 +98,9 @@ class Reader {
         if (list == nullptr) fail(names, "a list of numbers");
         std::vector<double> all;
         for (const ModelDocument::Scalar& one : *list) {
-            const auto* whole = std::get_if<std::int64_t>(&one);
-            const auto* value = std::get_if<double>(&one);
-            if (whole == nullptr && value == nullptr) fail(names, "a list of numbers");
-            all.push_back(whole != nullptr ? static_cast<double>(*whole) : *value);
+            const std::optional<double> factor = as_number(one);
+            if (!factor) fail(names, "a list of numbers");
+            all.push_back(*factor);
         }
         return all;
     }
@@ -186,8 +192,8 @@ class Reader {
 /// A file without model_type turns as Llama's do.
 const Rotation& rotation_of(const Model& model) {
     static const Rotation usual;
-    const auto found = std::ranges::find(architectures(), model.architecture, &Architecture::model_type);
-    return found == architectures().end() ? usual : found->rotation;
+    const Architecture* found = find_architecture(model.architecture);
+    return found == nullptr ? usual : found->rotation;
 }
 
 }  // namespace

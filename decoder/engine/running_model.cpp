@@ -162,8 +162,7 @@ Capacity RunningModel::Parts::capacity_for(const ModelOptions& options) const {
     if (found.pages < found.pages_a_sequence()) {
         throw DecoderError(fmt::format(
             "the GPU has {:.1f} MB left for keys and values; a text of {} tokens needs {:.1f} MB: a context "
-            "of "
-            "up to {} fits; so do longer ones with codes of weights (--format) or of keys and values "
+            "of up to {} fits; so do longer ones with codes of weights (--format) or of keys and values "
             "(--kv-cache fp8), or with a larger share of the memory than {}",
             static_cast<double>(std::max<std::int64_t>(room, 0)) * 1e-6, found.context,
             static_cast<double>(found.pages_a_sequence() * page_bytes) * 1e-6,

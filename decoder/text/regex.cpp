@@ -139,8 +139,7 @@ void Regex::find_all(std::string_view text, std::vector<Span>& matches) const {
         if (limit.is_over()) {
             throw DecoderError(
                 fmt::format("regular expression '{}': takes more than {:.1f} s for a text of {} bytes; a "
-                            "shorter text, or a "
-                            "pattern that looks at each place a few times, is matched",
+                            "shorter text, or a pattern that looks at each place a few times, is matched",
                             pattern_, limit.seconds(), text.size()));
         }
         const PCRE2_SIZE* const ends = pcre2_get_ovector_pointer(data.get());

@@ -51,10 +51,7 @@ void check_tensor(const StoredTensor& tensor, const std::vector<std::uint64_t>& 
     if (tensor.type != checkpoints::StoredType::u8)
         throw DecoderError(fmt::format("{}: has elements of type {}; allowed is U8", tensor.place,
                                        checkpoints::name_of(tensor.type)));
-    if (tensor.shape != shape)
-        throw DecoderError(fmt::format("{}: has the shape {}; as config.json says, it has to be {}",
-                                       tensor.place, checkpoints::shown(tensor.shape),
-                                       checkpoints::shown(shape)));
+    require_shape(tensor, shape);
 }
 
 std::vector<std::byte> bytes_of(const StoredTensor& tensor, const StoredRows::Span& rows,

@@ -16,6 +16,14 @@
 #include "runtime/quantize/small_floats.h"
 
 namespace hone::decoder {
+
+void require_shape(const checkpoints::StoredTensor& tensor, const std::vector<std::uint64_t>& shape) {
+    if (tensor.shape != shape)
+        throw DecoderError(fmt::format("{}: has the shape {}; as config.json says, it has to be {}",
+                                       tensor.place, checkpoints::shown(tensor.shape),
+                                       checkpoints::shown(shape)));
+}
+
 namespace {
 
 using checkpoints::StoredTensor;
@@ -87,11 +95,7 @@ class CheckpointWeights : public WeightSource {
         if (const Mxfp4 codes(checkpoint_, wanted.name); codes.exists()) return codes.check(wanted);
         const StoredTensor& tensor = checkpoint_.at(wanted.name);
         static_cast<void>(dtype_of(tensor));
-        if (tensor.shape != shape_of(wanted)) {
-            throw DecoderError(fmt::format("{}: has the shape {}; as config.json says, it has to be {}",
-                                           tensor.place, checkpoints::shown(tensor.shape),
-                                           checkpoints::shown(shape_of(wanted))));
-        }
+        require_shape(tensor, shape_of(wanted));
     }
 
     void read(const WantedTensor& wanted, Dtype dtype, std::int64_t first, std::int64_t count,

@@ -37,6 +37,9 @@ struct WantedTensor {
     [[nodiscard]] std::int64_t elements() const { return rows * columns; }
 };
 
+/// Throws DecoderError naming file and tensor for another shape.
+void require_shape(const checkpoints::StoredTensor& tensor, const std::vector<std::uint64_t>& shape);
+
 /// What all codes of a source have in common.
 struct StoredCodes {
     checkpoints::WeightFormat format;

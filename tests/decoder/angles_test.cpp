@@ -50,12 +50,10 @@ Taken taken_by(RunningModel& model, const FakeMachine& machine) {
     CHECK(step_of(model, {}, many_tokens()) == 0);
     CHECK(model.runtime().counters().failed_launches == 0);
     Taken taken;
-    const runtime::CurrentContext current(model.gpu().driver(), model.gpu().context());
     for (const FakeLaunch& launch : all_launches_of(machine, before, "rope_kv_append")) {
         const std::uint64_t table = launch.parameters[rope_kv_append::cos];
         taken.tables.push_back(table);
-        const auto rows = runtime::download(model.gpu().driver(), runtime::DeviceSpan<float>{table, 32});
-        taken.cosines.push_back(rows[17]);  // of position 1, pair 1
+        taken.cosines.push_back(on_gpu<float>(model, CUdeviceptr{table}, 32)[17]);  // of position 1, pair 1
     }
     REQUIRE(taken.tables.size() == layers);
     return taken;

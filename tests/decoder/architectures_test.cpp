@@ -75,14 +75,8 @@ void check_step(RunningModel& model, const FakeMachine& machine) {
     CHECK(model.runtime().counters().failed_launches == 0);
 }
 
-template <class T>
-T at_address(const RunningModel& model, CUdeviceptr address) {
-    const runtime::CurrentContext current(model.gpu().driver(), model.gpu().context());
-    return runtime::download(model.gpu().driver(), runtime::DeviceSpan<T>{address, 1}).front();
-}
 std::uint16_t first_of(const RunningModel& model, const void* weights) {
-    return at_address<std::uint16_t>(model,
-                                     static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(weights)));
+    return on_gpu<std::uint16_t>(model, weights, 1).front();
 }
 
 std::uint64_t scalar_of(const FakeLaunch& launch, norm::CallScalar which) {
@@ -240,7 +234,7 @@ TEST_CASE("Granite: the residual stream is held without its factor, temperatures
     for (const FakeLaunch& launch : norms) CHECK(epsilon_of(launch) == doctest::Approx(16e-5));
     const std::vector<FakeLaunch> samplers = all_launches_of(machine, before, "sample");
     REQUIRE(samplers.size() == 1);
-    CHECK(at_address<float>(model, samplers[0].parameters[sample::temperature]) == 3);
+    CHECK(on_gpu<float>(model, CUdeviceptr{samplers[0].parameters[sample::temperature]}, 1).front() == 3);
 }
 
 TEST_CASE("OLMo 2: norms behind alone, so products take the residual stream, and norms of all heads") {

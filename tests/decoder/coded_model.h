@@ -1,13 +1,16 @@
-// What tests of models from CodedFolder ask of them on the fake driver: how they are opened, one step, and
-// what it launched.
+// What tests of models from CodedFolder ask of them on the fake driver: how they are opened, one step, what
+// it launched, and what stands on the GPU.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "decoder/engine/running_model.h"
+#include "runtime/quantize/small_floats.h"
 #include "tests/support/fake_machine.h"
 
 namespace hone::test {
@@ -52,6 +55,21 @@ inline std::vector<FakeLaunch> all_launches_of(const FakeMachine& machine, int f
 /// How many these are.
 inline int launches_of(const FakeMachine& machine, int from, std::string_view part) {
     return static_cast<int>(all_launches_of(machine, from, part).size());
+}
+
+/// `count` elements from an address on the GPU on.
+template <class T>
+std::vector<T> on_gpu(const decoder::RunningModel& model, CUdeviceptr address, std::size_t count) {
+    const runtime::CurrentContext current(model.gpu().driver(), model.gpu().context());
+    return runtime::download(model.gpu().driver(), runtime::DeviceSpan<T>{address, count});
+}
+template <class T>
+std::vector<T> on_gpu(const decoder::RunningModel& model, const void* from, std::size_t count) {
+    return on_gpu<T>(model, static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(from)), count);
+}
+/// One of a weight's or a bias's numbers, of fp16.
+inline float half_at(const decoder::RunningModel& model, const void* from, std::size_t index) {
+    return runtime::decode_half(on_gpu<std::uint16_t>(model, from, index + 1).back());
 }
 
 }  // namespace hone::test

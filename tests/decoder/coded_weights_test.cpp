@@ -51,8 +51,7 @@ std::string refusal_of(const CodedFolder& folder,
 
 class OnGpu {
   public:
-    explicit OnGpu(const ModelOptions& options)
-        : model(options), current_(model.gpu().driver(), model.gpu().context()) {}
+    explicit OnGpu(const ModelOptions& options) : model(options) {}
 
     /// The values of a weight, [rows, columns].
     [[nodiscard]] std::vector<float> values(const MatrixWeight& weight) const {
@@ -72,15 +71,10 @@ class OnGpu {
         return values;
     }
     [[nodiscard]] std::vector<std::uint8_t> bytes(const void* from, std::int64_t count) const {
-        const auto address = static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(from));
-        return runtime::download(model.gpu().driver(),
-                                 runtime::DeviceSpan<std::uint8_t>{address, static_cast<std::size_t>(count)});
+        return on_gpu<std::uint8_t>(model, from, static_cast<std::size_t>(count));
     }
 
     RunningModel model;
-
-  private:
-    runtime::CurrentContext current_;
 };
 
 std::vector<float> joined(const CodedFolder& folder, std::size_t layer,

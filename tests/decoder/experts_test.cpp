@@ -107,12 +107,9 @@ std::string refusal_of(const CodedFolder& folder) {
 }
 
 std::vector<float> values(const RunningModel& model, const MatrixWeight& weight) {
-    const runtime::CurrentContext current(model.gpu().driver(), model.gpu().context());
-    const auto address = static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(weight.values));
     const auto count = static_cast<std::size_t>(weight.rows * weight.columns);
     std::vector<float> found;
-    for (const std::uint16_t bits :
-         runtime::download(model.gpu().driver(), runtime::DeviceSpan<std::uint16_t>{address, count}))
+    for (const std::uint16_t bits : on_gpu<std::uint16_t>(model, weight.values, count))
         found.push_back(runtime::decode_half(bits));
     return found;
 }
@@ -241,12 +238,8 @@ TEST_CASE("codes that a checkpoint has of its experts are taken as they are") {
     RunningModel model(options_of(folder.write()));
     const MatrixWeight& down = model.weights().layers[2].down;
     REQUIRE(down.is_coded);
-    const runtime::CurrentContext current(model.gpu().driver(), model.gpu().context());
     const auto count = static_cast<std::size_t>(down.rows * down.columns);
-    const std::vector<std::uint8_t> codes = runtime::download(
-        model.gpu().driver(),
-        runtime::DeviceSpan<std::uint8_t>{
-            static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(down.packed.codes)), count});
+    const std::vector<std::uint8_t> codes = on_gpu<std::uint8_t>(model, down.packed.codes, count);
     for (std::size_t e = 0; e < experts; ++e) {
         const auto& bytes = folder.tensors[expert(2, "mlp.experts", e, "down_proj") + ".weight"].bytes;
         const std::size_t size = folder.sizes.hidden * width;

@@ -74,13 +74,10 @@ TEST_CASE(
     const FakeMachine machine;
     const CodedFolder folder = gemma_folder();
     RunningModel model(options_of(folder.write()));
-    const runtime::CurrentContext current(model.gpu().driver(), model.gpu().context());
     const LayerWeights& layer = model.weights().layers[1];
     for (const NormWeight& norm : {layer.attention_norm, layer.behind_attention, layer.network_norm,
                                    layer.behind_network, model.weights().final_norm}) {
-        const auto address = static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(norm.weight));
-        const auto weights = runtime::download(
-            model.gpu().driver(), runtime::DeviceSpan<std::uint16_t>{address, folder.sizes.hidden});
+        const auto weights = on_gpu<std::uint16_t>(model, norm.weight, folder.sizes.hidden);
         CHECK(weights == std::vector<std::uint16_t>(folder.sizes.hidden, 0x3F80));  // the file's 1 in bf16
     }
     CHECK(contains(norm_problem(model), " unit_offset=yes "));

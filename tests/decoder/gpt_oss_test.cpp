@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "decoder/engine/running_model.h"
-#include "runtime/quantize/small_floats.h"
 #include "tests/decoder/coded_folder.h"
 #include "tests/decoder/coded_model.h"
 
@@ -101,16 +100,6 @@ void add_mxfp4(CodedFolder& folder) {
         add(in_experts(i, "gate_up_proj"), 2 * width, hidden);
         add(in_experts(i, "down_proj"), hidden, width);
     }
-}
-
-template <class T>
-std::vector<T> on_gpu(const RunningModel& model, const void* from, std::size_t count) {
-    const runtime::CurrentContext current(model.gpu().driver(), model.gpu().context());
-    const auto address = static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(from));
-    return runtime::download(model.gpu().driver(), runtime::DeviceSpan<T>{address, count});
-}
-float half_at(const RunningModel& model, const void* from, std::size_t index) {
-    return runtime::decode_half(on_gpu<std::uint16_t>(model, from, index + 1).back());
 }
 
 }  // namespace

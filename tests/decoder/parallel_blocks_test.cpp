@@ -8,7 +8,6 @@
 
 #include "decoder/engine/running_model.h"
 #include "kernel_templates/norm/declaration.h"
-#include "runtime/quantize/small_floats.h"
 #include "tests/decoder/coded_folder.h"
 #include "tests/decoder/coded_model.h"
 
@@ -88,11 +87,7 @@ CodedFolder falcon_folder(bool newer) {
 
 /// The number that a row of a weight, or a bias of rows, is made of.
 float number_of(const RunningModel& model, const void* from, std::size_t row, std::size_t columns) {
-    const runtime::CurrentContext current(model.gpu().driver(), model.gpu().context());
-    const auto address = static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(from));
-    const auto all = runtime::download(model.gpu().driver(),
-                                       runtime::DeviceSpan<std::uint16_t>{address, row * columns + 1});
-    return runtime::decode_half(all.back());
+    return half_at(model, from, row * columns);
 }
 
 int norms_of_a_step(RunningModel& model, const FakeMachine& machine) {

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-
 #include "kernel_templates/dtype.h"
 #include "models/architecture.h"
 #include "runtime/system/short_text.h"
@@ -15,9 +13,8 @@ namespace hone::tuner {
 namespace {
 
 std::string_view says(const Model& model) {
-    const auto found =
-        std::ranges::find(models::architectures(), model.architecture, &models::Architecture::model_type);
-    return found == models::architectures().end() ? "no model_type" : found->says;
+    const models::Architecture* found = models::find_architecture(model.architecture);
+    return found == nullptr ? "no model_type" : found->says;
 }
 
 std::string_view words_of(NormPlaces places) {
